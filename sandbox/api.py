@@ -196,7 +196,6 @@ ENDPOINTS = (
     ApiMethod("GET", _MESSAGES + "/<message_id>", messages.get_message, scopes.READ),
     ApiMethod("POST", _MESSAGES + "/<message_id>/reply", messages.reply_message, scopes.SEND),
     ApiMethod("PATCH", _MESSAGES + "/<message_id>", messages.patch_message, scopes.CHANGE),
-    ApiMethod("PUT", _MESSAGES + "/<message_id>", messages.update_message, scopes.CHANGE),
     ApiMethod("DELETE", _MESSAGES + "/<message_id>", messages.delete_message, scopes.RECALL),
     ApiMethod(
         "POST", _MESSAGES + "/<message_id>/reactions", messages.create_reaction, scopes.REACT
@@ -232,7 +231,6 @@ ENDPOINTS = (
     ),
     ApiMethod("PATCH", _CARDS + "/<card_id>/settings", cards.card_settings, scopes.CARDKIT),
     ApiMethod("POST", _CARDS + "/<card_id>/batch_update", cards.batch_update, scopes.CARDKIT),
-    ApiMethod("POST", "/interactive/v1/card/update", cards.update_after_click, scopes.CHANGE),
     ApiMethod(
         "POST",
         "/speech_to_text/v1/speech/file_recognize",
@@ -241,7 +239,6 @@ ENDPOINTS = (
     ),
     _document("GET", "/docs/v1/content", documents.document_content, user_scopes.CONTENT),
     _document("GET", _DOCX, documents.get_document, user_scopes.DOCX),
-    _document("GET", _DOCX + "/raw_content", documents.raw_content, user_scopes.DOCX),
     _document("GET", _DOCX + "/blocks", documents.list_blocks, user_scopes.DOCX),
     _document("GET", "/wiki/v2/spaces/get_node", documents.get_node, user_scopes.WIKI),
     _document("GET", _COMMENTS, comments.list_comments, user_scopes.COMMENTS),

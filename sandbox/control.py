@@ -68,7 +68,6 @@ def control_api(inspector: Inspector | None, extras: Callable[[], Extras]) -> Bl
         ("POST", "/withdraw", experiments.withdraw),
         ("POST", "/rename", experiments.rename),
         ("POST", "/people", experiments.add_person),
-        ("POST", "/presence", experiments.presence),
         ("POST", "/chats", experiments.add_chat),
         ("POST", "/pasts", experiments.add_past),
         ("POST", "/enter", experiments.enter),
@@ -76,7 +75,6 @@ def control_api(inspector: Inspector | None, extras: Callable[[], Extras]) -> Bl
         ("POST", "/tell-again", experiments.tell_again),
         ("GET", "/switches", experiments.switches),
         ("POST", "/switches", experiments.switch),
-        ("DELETE", "/tokens", experiments.revoke_tokens),
         ("DELETE", "/connections", experiments.cut_connections),
         ("POST", "/verify", experiments.verify),
         ("POST", "/scan", registration.scan),
@@ -245,7 +243,7 @@ def recall() -> Response:
 
 
 def click() -> Response:
-    """`{as, message_id, value | index, form?}` → `{toast, card, code, status, latency_ms}`"""
+    """`{as, message_id, value | index, form?}` → `{toast, code, status, latency_ms}`"""
     body = control_body()
     index, form = body.get("index"), body.get("form")
     clicked: Clicked = current_platform().clicks.click(

@@ -99,14 +99,6 @@ def add_person() -> Response:
     return json_response(person_view(person))
 
 
-def presence() -> Response:
-    """`{open_id, online}`; somebody opens or closes their client."""
-    body = control_body()
-    online = bool(body.get("online", True))
-    person = current_platform().actors.set_online(text_of(body, "open_id"), online=online)
-    return json_response(person_view(person))
-
-
 def add_chat() -> Response:
     """`{name, members: [open_id], with_bot, topics, group_message_type, silently}`; silently:
     without an event."""
@@ -195,14 +187,6 @@ def switch() -> Response:
         except ValueError as exc:
             raise ControlRefused(str(exc)) from None
     return switches()
-
-
-def revoke_tokens() -> Response:
-    """Every access token issued so far is invalid from now on."""
-    platform = current_platform()
-    with platform.world.lock:
-        platform.tokens.revoke_all()
-    return json_response({})
 
 
 def verify() -> Response:

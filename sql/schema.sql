@@ -1931,7 +1931,6 @@ $$;
 \ir functions/items.sql
 \ir functions/forget_by_words.sql
 \ir functions/leases.sql
-\ir functions/measuring.sql
 \ir functions/notes.sql
 \ir functions/origins.sql
 \ir functions/outcomes.sql

@@ -9,14 +9,13 @@ Examples:
   scripts/bench                                      costs, crowds, loads and memory: four minutes
   scripts/bench --only costs --against v1.0 --runs 3 beside a revision, in turn
   scripts/bench --only loads --rate 35 --model 0.3 2 8
-  scripts/bench --only storage --only neighbours
+  scripts/bench --only storage
   scripts/bench --soak 30                            half an hour at Feishu's ceiling, and a burst
 
 costs: CPU of a line where the bot has not spoken, of one where it takes part, and of a mention, by
 part. The last two are solved from phases with two ratios of lines to mentions (least squares).
 crowds: 1, 20 and 100 people who wait for their answers. loads: each rate with each model. memory:
-PSS at rest, by part. storage: bytes of a message on disk. neighbours: the longest that others wait
-while one person sends far too much, and the longest block of an event loop.
+PSS at rest, by part. storage: bytes of a message on disk.
 
 The people and Feishu are this process; their CPU is shown, and each message that was sent more than
 50 ms late is counted. Feishu's limit (FEISHU_CALLS_PER_SECOND) is lifted, because it hides that of
@@ -39,7 +38,6 @@ from typing import NoReturn
 from rich.console import Console
 
 from lab.bench.checkouts import Checkout, NotACheckout, checkout_at, compared
-from lab.bench.neighbours import measure_neighbours
 from lab.bench.processes import EXPECTED, Setting, stand_ins
 from lab.bench.runs import TALK, TalkPlan, run_version
 from lab.bench.soak import RememberingFeishu, SoakPlan, soak
@@ -49,7 +47,7 @@ from lab.doubles.processes import ROOT, postmaster, stop_server
 from lab.figures import FailedMeasure, Figure, Results, machine
 from scripts.operating.arguments import run_script
 
-MEASURES = (*TALK, "storage", "neighbours")
+MEASURES = (*TALK, "storage")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -59,7 +57,6 @@ def parser() -> argparse.ArgumentParser:
         prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = made.add_argument
-    add("--talk", action="store_true", help="only groups that talk, which is the default")
     add("--only", action="append", choices=MEASURES, help="repeatable")
     add("--against", metavar="REVISION", help="beside a revision, or a folder with a checkout")
     add("--runs", type=int, choices=range(1, 10), help="of each version (1; 2 with --against)")
@@ -69,10 +66,8 @@ def parser() -> argparse.ArgumentParser:
     add("--seconds", type=_from_to(1, 1800), default=usual.seconds, help="of each load (8)")
     add("--history", type=_from_to(0, 1e5), default=usual.history, help="mentions before (100)")
     add("--streaming", choices=("on", "off"), default="on", help="answers (on)")
-    add("--random", action="store_true", help="at random moments, not evenly spaced")
     add("--patience", type=_from_to(1, 600), default=usual.patience_s, help="s for answers (60)")
     add("--turns", type=_from_to(100, 200_000), default=3_000, help="of storage (3000)")
-    add("--places", type=int, help="WORKER_CONCURRENCY (the bot's default)")
     add("--calls", type=int, default=10_000, help="FEISHU_CALLS_PER_SECOND (10000)")
     add("--workers", type=int, choices=range(1, 9), default=1, help="worker processes (1)")
     add("--soak", type=_from_to(0.1, 1440), metavar="MINUTES", help="what grows meanwhile")
@@ -115,10 +110,8 @@ async def _measure(
     console = Console(stderr=True, log_path=False)
     versions = [against, this] if against else [this]
     platform = RememberingFeishu() if options.soak else None
-    given = {"workers": options.workers, "places": options.places}
-    async with stand_ins(
-        folder, this, platform, calls_per_second=options.calls, **given
-    ) as setting:
+    limits = {"workers": options.workers, "calls_per_second": options.calls}
+    async with stand_ins(folder, this, platform, **limits) as setting:
         runs = 1 if options.soak else options.runs or len(versions)
         for number in range(runs):
             for version in versions:
@@ -157,9 +150,6 @@ class Bench:
             if "storage" in wanted:
                 turns = int(self._options.turns)
                 self._keep(await measure_storage(self._setting, self._version, turns, self._report))
-            if "neighbours" in wanted and self._version.label == "this":
-                folder = self._setting.folder
-                self._keep(await asyncio.to_thread(measure_neighbours, folder, self._report))
         except EXPECTED as exc:
             self._results.failed.append(FailedMeasure.by(self._title, exc))
 
@@ -192,7 +182,6 @@ def _plan(options: argparse.Namespace, measures: list[str]) -> TalkPlan:
         seconds=options.seconds,
         history=int(options.history),
         patience_s=options.patience,
-        at_random=options.random,
         streaming=options.streaming == "on",
         measures=measures,
     )
@@ -205,7 +194,6 @@ def _said(options: argparse.Namespace) -> dict[str, object]:
         "streaming": options.streaming,
         "lines to a mention": options.ratio,
         "workers": options.workers,
-        "places of a worker": options.places or "default",
         "FEISHU_CALLS_PER_SECOND": f"{options.calls}{lifted}",
         "mentions before": int(options.history),
     }

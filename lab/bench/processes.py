@@ -64,15 +64,13 @@ class ChildProcess:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The surroundings of every measure. `folder` is deleted at the end. `places` is
-    WORKER_CONCURRENCY; None leaves the bot's default."""
+    """The surroundings of every measure. `folder` is deleted at the end."""
 
     folder: Path
     platform: StandIn
     model_url: str
     model_pid: int
     workers: int = 1
-    places: int | None = None
     calls_per_second: int = 10_000
 
     async def pace_model(self, model_s: float) -> None:
@@ -97,14 +95,13 @@ class Setting:
             "OPENAI_API_KEY": "bench",
             "OPENAI_VISION": "false",
             "OPENAI_BASE_URL": self.model_url,
-            **({"WORKER_CONCURRENCY": str(self.places)} if self.places else {}),
             **more,
         }
 
 
 @asynccontextmanager
 async def stand_ins(
-    folder: Path, this: Checkout, platform: StandIn | None = None, **options: int | None
+    folder: Path, this: Checkout, platform: StandIn | None = None, **options: int
 ) -> AsyncIterator[Setting]:
     """Runs Feishu inside this process and the model as a process of its own."""
     platform, port = platform or StandIn(), free_port()
@@ -113,7 +110,7 @@ async def stand_ins(
     async with running("model", command, folder, {}, this) as model:
         await until_said(model, "Chat Completions at")
         url = f"http://127.0.0.1:{port}/v1"
-        yield Setting(folder, platform, url, model.popen.pid, **options)  # type: ignore[arg-type]
+        yield Setting(folder, platform, url, model.popen.pid, **options)
     await platform.stop()
 
 

@@ -32,7 +32,6 @@ class TalkPlan:
     seconds: float = 8.0
     history: int = 100
     patience_s: float = 60.0
-    at_random: bool = False
     streaming: bool = True
     measures: Sequence[str] = TALK
 
@@ -120,7 +119,7 @@ async def _load(run: TalkRun, chats: Sequence[Group], plan: TalkPlan, progress: 
                 continue
             progress(name)
             lines = rate * plan.ratio
-            said = arrivals(rate, lines, plan.seconds, CHATS, at_random=plan.at_random)
+            said = arrivals(rate, lines, plan.seconds, CHATS)
             phase = await run.bot.hear(chats, said, model_s=model_s, patience_s=plan.patience_s)
             run.loads[model_s, rate] = phase
             if phase.heard.missing:

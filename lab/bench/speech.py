@@ -124,25 +124,15 @@ class Utterance:
     to_bot: bool
 
 
-def arrivals(
-    mentions: float, lines: float, seconds: float, chats: int, *, at_random: bool = False
-) -> list[Utterance]:
-    """Schedules so many mentions and lines a second in groups drawn by lot, evenly spaced or at
-    random moments. Their number is the same either way."""
+def arrivals(mentions: float, lines: float, seconds: float, chats: int) -> list[Utterance]:
+    """Schedules so many mentions and lines a second, evenly spaced, in groups drawn by lot."""
     lot = random.Random(f"{_SEED} {mentions} {lines} {seconds}")  # noqa: S311 - no secret
     said = [
-        Utterance(at_s, lot.randrange(chats), to_bot)
+        Utterance((number + 0.5) / rate, lot.randrange(chats), to_bot)
         for rate, to_bot in ((mentions, True), (lines, False))
-        for at_s in _moments(rate, seconds, lot if at_random else None)
+        for number in range(round(rate * seconds))
     ]
     return sorted(said, key=lambda one: one.at_s)
-
-
-def _moments(rate: float, seconds: float, lot: random.Random | None) -> Sequence[float]:
-    count = round(rate * seconds)
-    if lot:
-        return [lot.uniform(0, seconds) for _ in range(count)]
-    return [(number + 0.5) / rate for number in range(count)]
 
 
 def _message_id() -> str:

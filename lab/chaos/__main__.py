@@ -8,13 +8,10 @@ Examples:
   scripts/chaos --short                  a round of each, in about four minutes
   scripts/chaos --only kills --rounds 40
   scripts/chaos --only feishu --minutes 15
-  scripts/chaos --machines               also three machines; needs root, for `ip netns`
 
 kills: kill -9 to a worker, the web processes, everything. takeover: how long until the others
-answer. feishu: out of reach, in four ways. crashes, hanging,
-refusing: Postgres. supabase: its API fails in ten ways. machine-killed, machine-cut,
-machine-without-database: one of three machines is lost with nine questions in hand. failover: kill
--9 to a primary that waits for its replica with every commit, which takes over a second later.
+answer. feishu: out of reach, in four ways. crashes, hanging, refusing: Postgres. supabase: its API
+fails in ten ways.
 
 lost: acknowledged, but no card. doubled: more cards than are stored. other than stored: what people
 see differs. The exit status is 1 when there was any.
@@ -31,7 +28,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lab.chaos import databases, machines, processes
+from lab.chaos import databases, processes
 from lab.chaos.counting import Count
 from lab.chaos.scene import FaultScene, scene_in
 from lab.doubles.processes import postmaster, stop_server
@@ -39,8 +36,6 @@ from lab.figures import Results, machine
 from scripts.operating.arguments import run_script
 
 _SHORT_MINUTES = 0.2
-_OF_MACHINES = (*machines.LOSSES, "failover")
-_ROUNDS_OF_MACHINES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ class Experiment:
 
 
 def experiments(minutes: float) -> dict[str, Experiment]:
-    """Lists the experiments on one machine. Feishu is away for so many minutes."""
+    """Lists the experiments. Feishu is away for so many minutes."""
     away = partial(processes.feishu_away, minutes=minutes)
     return {
         "kills": Experiment(processes.kills, 42, 3),
@@ -76,9 +71,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--short", action="store_true", help="a round of each")
-    names = (*NAMES, *_OF_MACHINES)
-    add("--only", action="append", choices=names, metavar="NAME", help="repeatable")
-    add("--machines", action="store_true", help="also three machines")
+    add("--only", action="append", choices=NAMES, metavar="NAME", help="repeatable")
     add("--rounds", type=int, metavar="N", help="of each experiment")
     add("--minutes", type=float, help="Feishu is away for so long (15)")
     add("--json", action="store_true", help="print JSON instead of the table")
@@ -88,20 +81,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the experiments and prints the table; 1 if one is not clean."""
     options = parser().parse_args(arguments)
-    wanted = options.only or [*NAMES, *(_OF_MACHINES if options.machines else ())]
     console = Console(stderr=True)
-    counts: list[Count] = []
     with tempfile.TemporaryDirectory(prefix="chaos-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        if here := [one for one in wanted if one in NAMES]:
-            counts += _on_one_machine(options, here, folder, console)
-        for one in wanted:
-            if one in _OF_MACHINES:
-                console.log(f"experiment {one}")
-                run = machines.fail_over if one == "failover" else machines.lose
-                rounds = options.rounds or (1 if options.short else _ROUNDS_OF_MACHINES)
-                (folder / one).mkdir()
-                counts.append(run(folder / one, one, rounds))
+        counts = _counts(options, Path(name), console)
     for count in counts:
         for detail in count.details:
             console.log(f"{count.experiment}: {detail}", markup=False)
@@ -110,14 +92,12 @@ def main(arguments: list[str] | None = None) -> int:
     return status or int(not all(count.is_clean for count in counts))
 
 
-def _on_one_machine(
-    options: argparse.Namespace, wanted: list[str], folder: Path, console: Console
-) -> list[Count]:
+def _counts(options: argparse.Namespace, folder: Path, console: Console) -> list[Count]:
     known = experiments(options.minutes or (_SHORT_MINUTES if options.short else 15.0))
     counts = []
     try:
         with scene_in(folder) as scene:
-            for name in wanted:
+            for name in options.only or NAMES:
                 console.log(f"experiment {name}")
                 rounds = known[name].short if options.short else known[name].full
                 counts.append(_run(scene, name, known[name], options.rounds or rounds))

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 import psycopg
@@ -71,15 +71,15 @@ class FaultScene:
 
     # the bot
 
-    def start(self, out: IO[bytes] | int | None = None, **environment: str) -> None:
-        """Starts the one command and waits until it is ready; its log goes to `out`, or a file."""
+    def start(self, **environment: str) -> None:
+        """Starts the one command and waits until it is ready."""
         self.environment = environment
         with (self.folder / "bot.log").open("ab") as log:
             self.command = subprocess.Popen(
                 _COMMAND,
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
-                stdout=out or log,
+                stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self.variables(),
                 start_new_session=True,
@@ -87,7 +87,7 @@ class FaultScene:
         eventually(self._is_ready, within_s=120, what=f"the bot is ready; see {self.folder}")
 
     def start_again(self) -> None:
-        self.start(None, **self.environment)
+        self.start(**self.environment)
 
     def stop(self) -> None:
         """SIGTERM, and SIGKILL for what is left."""

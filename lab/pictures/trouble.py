@@ -67,7 +67,7 @@ def database_slow(scene: FaultScene) -> Iterator[None]:
 def queue_stands(scene: FaultScene) -> Iterator[None]:
     """The web process takes questions, and no worker is there."""
     scene.stop()
-    scene.start(None, **{**scene.environment, "INLINE_WORKER": "0"})
+    scene.start(**{**scene.environment, "INLINE_WORKER": "0"})
     _ask(scene)
     time.sleep(_STANDS_S)
     yield

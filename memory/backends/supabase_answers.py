@@ -69,7 +69,7 @@ READ_FUNCTIONS = frozenset(
     " documents_behind_sources due_timer export_person find_facts former_facts"
     " get_chat_rules get_digest get_import get_user_seal get_user_tokens get_working_memory"
     " has_answered_in import_by_id inspect_chat inspect_timers is_topic_group known_chats"
-    " list_conversations list_decisions list_feedback list_imports list_messages"
+    " list_conversations list_decisions list_imports list_messages"
     " list_orphans list_people list_tables list_timers list_unplaced list_working_memory"
     " load_conversation manages_chat memory_overview messages_gone messages_to_embed"
     " note_registry p2p_chat pending_confirmation pending_replies people_named private_reply"

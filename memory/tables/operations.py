@@ -113,41 +113,6 @@ class Operations:
         rows = await self._call("list_decisions", p_chat_id=chat_id, p_since=since, p_limit=limit)
         return tuple(rows)
 
-    async def conversations(
-        self,
-        *,
-        chat_id: str | None,
-        since: str | None,
-        zone: str,
-        pause_s: float,
-        limit: int = 100,
-    ) -> tuple[Mapping[str, Any], ...]:
-        """Figures of each chat and day, latest first; `pause_s` without a word end a conversation.
-        `since` is an ISO 8601 time, `zone` says when days begin."""
-        rows = await self._call(
-            "measure_conversations",
-            p_chat_id=chat_id,
-            p_since=since,
-            p_zone=zone,
-            p_pause_s=int(pause_s),
-            p_limit=limit,
-        )
-        return tuple(rows)
-
-    async def feedback(
-        self,
-        *,
-        chat_id: str | None = None,
-        since: str | None = None,
-        helpful: bool | None = None,
-        limit: int = 100,
-    ) -> Mapping[str, Any]:
-        """What was said of answers: counts `helpful` and `unhelpful`, and `feedback`, rows of
-        `agent_feedback` with question and answer, latest first. `since` is an ISO 8601 time."""
-        filters = {"p_chat_id": chat_id, "p_since": since, "p_helpful": helpful}
-        page: Mapping[str, Any] = await self._call("list_feedback", **filters, p_limit=limit)
-        return page
-
     async def working_memory(
         self, *, user_id: str | None = None, conversation_id: str | None = None, limit: int = 100
     ) -> tuple[Mapping[str, Any], ...]:

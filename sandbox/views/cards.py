@@ -40,12 +40,5 @@ def batch_update(card_id: str) -> dict[str, Any]:
     return {}
 
 
-def update_after_click() -> dict[str, Any]:
-    """POST /interactive/v1/card/update with the token of a callback"""
-    platform, body = current_platform(), json_body()
-    platform.clicks.update_later(body.get("token"), body.get("card"))
-    return {}
-
-
 def _order(body: dict[str, Any]) -> tuple[object, object]:
     return body.get("uuid"), body.get("sequence")

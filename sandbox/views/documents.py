@@ -60,14 +60,6 @@ def get_document(document_id: str) -> dict[str, Any]:
     return {"document": shape}
 
 
-def raw_content(document_id: str) -> dict[str, Any]:
-    """GET /docx/v1/documents/:id/raw_content"""
-    text = plain_text(_docx(document_id))
-    if len(text.encode()) > MOST_BYTES:
-        raise ApiError(1770033)
-    return {"content": text}
-
-
 def list_blocks(document_id: str) -> dict[str, Any]:
     """GET /docx/v1/documents/:id/blocks, without what the blocks say; the page itself is first."""
     document = _docx(document_id)

@@ -42,15 +42,6 @@ def patch_message(message_id: str) -> dict[str, Any]:
     return {}
 
 
-def update_message(message_id: str) -> dict[str, Any]:
-    """PUT /im/v1/messages/:id (text, post)"""
-    platform, body = current_platform(), json_body()
-    size = len(request.get_data())
-    edit = platform.messenger.edit
-    message = edit(message_id, body.get("msg_type"), body.get("content"), size)
-    return rest_message(platform.world, message)
-
-
 def delete_message(message_id: str) -> dict[str, Any]:
     """DELETE /im/v1/messages/:id (own messages)"""
     platform = current_platform()

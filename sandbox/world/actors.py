@@ -9,7 +9,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sandbox.cards.card_check import CardInvalid
@@ -212,13 +212,6 @@ class Actors:
             self._world.put(person)
             if kind == USER:
                 self._world.p2p_chat(person.open_id)
-        return person
-
-    def set_online(self, open_id: str, *, online: bool) -> SandboxPerson:
-        """Somebody opens or closes their client."""
-        with self._world.lock:
-            person = replace(self.person(open_id), online=online)
-            self._world.put(person)
         return person
 
     def message(self, message_id: str) -> SandboxMessage:

@@ -107,13 +107,6 @@ class CardKit:
         _or_refusal(lambda: apply_actions(body, actions, merge_settings))
         return self._finish(card, body, uuid, sequence)
 
-    def replace_by_click(self, card: Card, body: dict[str, Any]) -> Card:
-        """The card that a callback answered with takes the place of the old one."""
-        self._check(body)
-        changed = replace(card, body=body)
-        self._world.put(changed)
-        return changed
-
     def _begin(self, card_id: str, uuid: object, sequence: object) -> Card:
         card = self._world.cards.get(card_id)
         if card is None:

@@ -1,9 +1,9 @@
 """A person presses a button on a card, and the app's answer is shown.
 
 Source: open.feishu.cn, cardkit-v1 "card callback communication": the app has 3 s, is asked once,
-and answers `{}`, a toast, or a toast and a card. Codes shown to the person when that fails:
-200340 no address, 200341 no answer in time, 200342 no connection, 200671 not HTTP 200,
-200672 wrong shape, 200673 wrong card, 200830 a 2.0 card cannot become a 1.0 card.
+and answers `{}` or a toast. A card in the answer is not played. Codes shown to the person when that
+fails: 200340 no address, 200341 no answer in time, 200342 no connection, 200671 not HTTP 200,
+200672 wrong shape, 200673 a card.
 """
 
 import json
@@ -12,18 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.cards.forms import tagged
-from sandbox.errors import ApiError
 from sandbox.world import events
 from sandbox.world.actors import Actors, ControlRefused
 from sandbox.world.cardkit import CardKit
-from sandbox.world.content import Known, check_outgoing
-from sandbox.world.entities import SandboxMessage
 from sandbox.world.push import NO_CONNECTION, NO_URL, Attempt, Pusher
 from sandbox.world.state import World
-from sandbox.world.wire import card_of, is_streaming
+from sandbox.world.wire import card_of
 
-TOKEN_LIFE_MS = 30 * 60 * 1000
-TOKEN_USES = 2
 # What a field holds at first is under that name, else it is that value.
 _FIELDS = (
     ("select_static", "initial_option", ""),
@@ -35,22 +30,12 @@ _TOASTS = ("info", "success", "error", "warning")
 
 @dataclass(frozen=True)
 class Clicked:
-    """What the person sees: a toast or None, the new card or None, and an error code or 0."""
+    """What the person sees: a toast or None, and an error code or 0."""
 
     toast: dict[str, Any] | None
-    card: dict[str, Any] | None
     code: int
     status: int
     latency_ms: float
-
-
-@dataclass
-class UpdateToken:
-    """`event.token` of a callback: good for two later updates within 30 minutes."""
-
-    message_id: str
-    expires_ms: int
-    uses: int = 0
 
 
 class Clicks:
@@ -61,7 +46,6 @@ class Clicks:
         self._pusher = pusher
         self._cardkit = cardkit
         self._actors = actors
-        self._tokens: dict[str, UpdateToken] = {}
 
     def click(
         self,
@@ -89,71 +73,13 @@ class Clicks:
             if fields := submitted(card, action.get("name")):
                 action["form_value"] = {**fields, **_known(form or {}, fields)}
             envelope = events.clicked(self._world, message, person, action)
-            self._remember(envelope["event"]["token"], message)
             self._cardkit.interacting.add(message.card_id)
         try:
             attempt, body = self._pusher.ask(envelope)
         finally:
             with self._world.lock:
                 self._cardkit.interacting.discard(message.card_id)
-        return self._show(message_id, attempt, body)
-
-    def update_later(self, token: object, card: object) -> None:
-        """POST /interactive/v1/card/update: replace the card some time after the click."""
-        known = self._tokens.get(str(token))
-        if known is None or known.expires_ms < self._world.now_ms():
-            raise ApiError(300090, "The token is invalid or has expired")
-        if known.uses >= TOKEN_USES:
-            raise ApiError(300080, "The token was used more than twice")
-        if not isinstance(card, dict):
-            raise ApiError(10002)
-        self._replace(known.message_id, card)
-        known.uses += 1
-
-    def _show(self, message_id: str, attempt: Attempt, body: bytes) -> Clicked:
-        code, answer = _read(attempt, body)
-        toast = answer.get("toast")
-        card = answer.get("card")
-        if toast is not None and not _is_toast(toast):
-            code, toast = 200672, None
-        if card is not None and not code:
-            code = self._use(message_id, card)
-        shown = card["data"] if card is not None and not code else None
-        return Clicked(toast, shown, code, attempt.status, attempt.latency_ms)
-
-    def _use(self, message_id: str, card: object) -> int:
-        data = card.get("data") if isinstance(card, dict) else None
-        if not isinstance(card, dict) or card.get("type") != "raw" or not isinstance(data, dict):
-            return 200672
-        if data.get("schema") != "2.0":
-            return 200830
-        try:
-            with self._world.lock:
-                self._replace(message_id, data)
-        except ApiError:
-            return 200673
-        return 0
-
-    def _replace(self, message_id: str, body: dict[str, Any]) -> None:
-        message = self._world.messages[message_id]
-        entity = self._world.cards.get(message.card_id)
-        if is_streaming(self._world, entity):
-            raise ApiError(200810)
-        if entity is not None:
-            self._cardkit.replace_by_click(entity, body)
-            self._world.change(message, update_ms=self._world.now_ms())
-            return
-        content = json.dumps(body, ensure_ascii=False)
-        members = self._world.chats[message.chat_id].members
-        known = Known(members.__contains__, self._world.resources.__contains__)
-        outgoing = check_outgoing("interactive", content, len(content.encode()), known)
-        self._world.change(
-            message, content=outgoing.content, updated=True, update_ms=self._world.now_ms()
-        )
-
-    def _remember(self, token: str, message: SandboxMessage) -> None:
-        expires_ms = self._world.now_ms() + TOKEN_LIFE_MS
-        self._tokens[token] = UpdateToken(message.message_id, expires_ms)
+        return _shown(attempt, body)
 
 
 def buttons(node: Any) -> Iterator[dict[str, Any]]:
@@ -205,6 +131,16 @@ def _pressed(button: dict[str, Any]) -> dict[str, Any]:
     if "name" in button:
         action["name"] = button["name"]
     return action
+
+
+def _shown(attempt: Attempt, body: bytes) -> Clicked:
+    code, answer = _read(attempt, body)
+    toast = answer.get("toast")
+    if toast is not None and not _is_toast(toast):
+        code, toast = 200672, None
+    if answer.get("card") is not None and not code:
+        code = 200673
+    return Clicked(toast, code, attempt.status, attempt.latency_ms)
 
 
 def _read(attempt: Attempt, body: bytes) -> tuple[int, dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""What an app may put into a message: text, post or card. Pure checks, ApiError when refused.
+"""What an app may put into a message. Pure checks, ApiError when refused.
 
 Source: open.feishu.cn, im-v1/message/create_json, and the limits of im-v1/message/create:
-150 KB for a text request, 30 KB for a post or card request.
+150 KB for a text request, 30 KB for a card request. Posts of apps are not played.
 """
 
 import json
@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from sandbox.cards.card_check import (
     CardInvalid,
-    at_ids,
     check_card,
     check_version_1,
     parse_card,
@@ -27,8 +26,7 @@ MAX_RICH_BYTES = 30 * 1024
 _T = TypeVar("_T")
 
 _TEXT_AT = re.compile(r'<at\s+user_id\s*=\s*"?([^">]*)"?\s*>(.*?)</at>', re.S | re.I)
-_NOT_PLAYED = ("audio", "media", "sticker", "share_chat", "share_user", "system")
-_POST_TAGS = frozenset({"text", "a", "at", "img", "media", "emotion", "hr", "code_block", "md"})
+_NOT_PLAYED = ("post", "audio", "media", "sticker", "share_chat", "share_user", "system")
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,6 @@ def check_outgoing(
         raise invalid("content is not a json object")
     if msg_type == "text":
         return _text(value, known)
-    if msg_type == "post":
-        return _post(value, content, known)
     if msg_type == "image":
         return _image(value, known)
     if msg_type == "file":
@@ -98,26 +94,6 @@ def _text(value: dict[str, Any], known: Known) -> CheckedContent:
     return CheckedContent(json.dumps({"text": stored}, ensure_ascii=False), tuple(mentions))
 
 
-def _post(value: dict[str, Any], content: str, known: Known) -> CheckedContent:
-    if not value:
-        raise invalid("post is empty")
-    at: list[str] = []
-    for locale in value.values():
-        paragraphs = locale.get("content") if isinstance(locale, dict) else None
-        if not isinstance(paragraphs, list):
-            raise invalid("post content needs a locale with a list of paragraphs")
-        for paragraph in paragraphs:
-            if not isinstance(paragraph, list):
-                raise invalid("a post paragraph is a list of elements")
-            for element in paragraph:
-                at += _post_element(element)
-    if any(one != "all" and not known.person(one) for one in at):
-        raise invalid("invalid user_id in at element")
-    people = [one for one in at if one != "all"]
-    mentions = tuple(SandboxMention(f"@_user_{n}", one) for n, one in enumerate(people, start=1))
-    return CheckedContent(content, mentions)
-
-
 def _image(value: dict[str, Any], known: Known) -> CheckedContent:
     key = value.get("image_key")
     if not isinstance(key, str) or not known.image(key):
@@ -132,16 +108,6 @@ def _file(value: dict[str, Any], known: Known) -> CheckedContent:
     if name is None:
         raise invalid("file_key is invalid")
     return CheckedContent(json.dumps({"file_key": key, "file_name": name}, ensure_ascii=False))
-
-
-def _post_element(element: Any) -> list[str]:
-    if not isinstance(element, dict) or element.get("tag") not in _POST_TAGS:
-        raise invalid("unknown post element")
-    if element["tag"] == "at":
-        return [str(element.get("user_id", ""))]
-    if element["tag"] == "md":
-        return at_ids(str(element.get("text", "")))
-    return []
 
 
 def _interactive(content: str, known: Known) -> CheckedContent:

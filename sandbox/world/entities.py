@@ -19,8 +19,8 @@ def new_id(prefix: str, length: int = 32) -> str:
 @dataclass(frozen=True)
 class SandboxPerson:
     """Somebody. `kind` is `user` or `bot`; the app's own bot is a person too. `tenant_key` is ""
-    for members of the app's tenant. `online`: their client shows what is sent to them alone.
-    `resigned`: they have left the company. `calendar`: to whom Feishu shows their calendar."""
+    for members of the app's tenant. `resigned`: they have left the company. `calendar`: to whom
+    Feishu shows their calendar."""
 
     open_id: str
     name: str
@@ -29,7 +29,6 @@ class SandboxPerson:
     union_id: str = field(default_factory=lambda: new_id("on_"))
     user_id: str = ""
     tenant_key: str = ""
-    online: bool = True
     resigned: bool = False
     calendar: str = "show_only_free_busy"
 
@@ -239,8 +238,10 @@ def to_record(entity: Entity) -> dict[str, Any]:
 
 
 def from_record(kind: str, record: dict[str, Any]) -> Entity:
-    """The inverse of `to_record`. Raises KeyError for an unknown kind, TypeError for a bad one."""
-    values = dict(record)
+    """The inverse of `to_record`, without what an earlier version kept. Raises KeyError for an
+    unknown kind, TypeError for a bad one."""
+    known = {one.name for one in fields(KINDS[kind])}
+    values = {name: value for name, value in record.items() if name in known}
     for name in ("members", "uuids", "forwarded", "comments", "attendees"):
         if name in values:
             values[name] = tuple(values[name])

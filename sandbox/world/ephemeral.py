@@ -54,7 +54,7 @@ class Ephemeral:
             sender,
             ("interactive", outgoing),
             visible_to=open_id,
-            unseen=not world.is_online(open_id),
+            unseen=not world.switches.viewers_online,
         )
 
     def delete(self, message_id: object) -> SandboxMessage:

@@ -14,7 +14,6 @@ PACES = {  # calls a second where the page says otherwise
     "open_apis.basic_batch": 5,
     "open_apis.document_content": 5,
     "open_apis.get_document": 5,
-    "open_apis.raw_content": 5,
     "open_apis.sheet_values": 100,
     "open_apis.get_base": 20,
     "open_apis.base_tables": 20,

@@ -89,16 +89,6 @@ class Messenger:
                 raise invalid("update_multi must be declared true before and after")
         return self._replace_content(message, outgoing)
 
-    def edit(self, message_id: str, msg_type: object, content: object, size: int) -> SandboxMessage:
-        """Replace the content of an own text or post, at most 20 times."""
-        message = self._own(message_id, ApiError(230071))
-        if msg_type not in ("text", "post") or message.msg_type != msg_type:
-            raise ApiError(230054)
-        if message.edits >= MAX_EDITS:
-            raise ApiError(230072)
-        outgoing = check_outgoing(msg_type, content, size, self.known(message))
-        return self._replace_content(message, outgoing, edits=message.edits + 1)
-
     def recall(self, message_id: str) -> SandboxMessage:
         """Withdraw an own message."""
         message = self._own(message_id, ApiError(230026))
@@ -272,15 +262,12 @@ class Messenger:
             raise ApiError(230031)
         return message
 
-    def _replace_content(
-        self, message: SandboxMessage, outgoing: CheckedContent, edits: int = 0
-    ) -> SandboxMessage:
+    def _replace_content(self, message: SandboxMessage, outgoing: CheckedContent) -> SandboxMessage:
         return self._world.change(
             message,
             content=outgoing.content,
             mentions=outgoing.mentions,
             updated=True,
-            edits=edits or message.edits,
             update_ms=self._world.now_ms(),
         )
 

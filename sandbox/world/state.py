@@ -159,10 +159,6 @@ class World:
         home = self.config.tenant_key
         return any(self.tenant_of(one) != home for one in self.member_names(chat))
 
-    def is_online(self, open_id: str) -> bool:
-        """Whether the person's client shows what is sent to them alone."""
-        return self.switches.viewers_online and self.people[open_id].online
-
     def member_names(self, chat: Chat) -> list[SandboxPerson]:
         """The members of a chat, bots included."""
         return [self.people[one] for one in chat.members if one in self.people]

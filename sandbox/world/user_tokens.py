@@ -268,7 +268,3 @@ class Tokens:
         token = authorization.removeprefix("Bearer ").strip()
         if self._expiry.get(token, 0.0) <= self._config.clock():
             raise ApiError(99991663)
-
-    def revoke_all(self) -> None:
-        """Every token issued so far is invalid from now on."""
-        self._expiry.clear()

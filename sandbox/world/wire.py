@@ -222,7 +222,6 @@ def person_view(person: SandboxPerson) -> dict[str, Any]:
         "name": person.name,
         "kind": person.kind,
         "tenant_key": person.tenant_key,
-        "online": person.online,
     }
 
 

@@ -105,30 +105,6 @@ begin
 end
 $$;
 
--- For operators: what was said of answers, latest first, with counts of all of it.
-create or replace function public.list_feedback(
-  p_chat_id text, p_since timestamptz, p_helpful boolean, p_limit integer
-) returns jsonb
-language sql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
-  with wanted as (
-    select f.* from public.agent_feedback f
-    where (p_chat_id is null or f.chat_id = p_chat_id)
-      and (p_since is null or f.updated_at >= p_since)
-      and (p_helpful is null or f.helpful = p_helpful)
-  )
-  select jsonb_build_object(
-    'helpful', (select count(*) from wanted w where w.helpful),
-    'unhelpful', (select count(*) from wanted w where not w.helpful),
-    'feedback', coalesce((select jsonb_agg(to_jsonb(l) order by l.updated_at desc) from (
-      select w.*, q.content as question, (
-        select string_agg(a.content, E'\n' order by a.chunk) from public.agent_messages a
-        where a.turn_id = w.turn_id and a.role = 'assistant') as answer
-      from wanted w
-      left join public.agent_messages q on q.turn_id = w.turn_id and q.role = 'user' and q.chunk = 0
-      order by w.updated_at desc limit p_limit) l), '[]'))
-$$;
-
 -- For the service: a card of ours as it is to be drawn anew after a press, with a block of numbers where
 -- CardKit has it. Null: it is none of ours, or not there any more.
 create or replace function public.card_to_redraw(p_message_id text, p_tenant_key text) returns jsonb

@@ -98,10 +98,8 @@ def _log_line(event: str, **fields: Any) -> str:
     [
         "bot",
         "check_memory",
-        "conversations",
         "decisions",
         "doctor",
-        "feedback",
         "memory",
         "migrate",
         "monitor",
@@ -483,7 +481,7 @@ async def test_on_a_terminal_the_verdict_comes_first_and_everything_fits_80_colu
     shown = {
         (script, lang): _on_a_terminal(environment, script, *more, "--lang", lang)
         for script, *more in (
-            ("check_memory", "--messages"), ("decisions",), ("feedback",),
+            ("check_memory", "--messages"), ("decisions",),
             ("memory", "get", "--person", "Alice"),
         )
         for lang in ("en", "zh")

@@ -77,18 +77,18 @@ def test_a_thread_goes_on_when_its_question_is_answered_and_ends_after_four() ->
     assert max(Counter(roots).values()) == 4
 
 
-@given(st.floats(0.5, 60), st.floats(0, 5), st.floats(1, 20), st.booleans())
+@given(st.floats(0.5, 60), st.floats(0, 5), st.floats(1, 20))
 def test_as_many_arrive_as_the_rates_say_all_in_time(
-    mentions: float, ratio: float, seconds: float, at_random: bool
+    mentions: float, ratio: float, seconds: float
 ) -> None:
     lines = mentions * ratio
-    found = arrivals(mentions, lines, seconds, 20, at_random=at_random)
+    found = arrivals(mentions, lines, seconds, 20)
     assert sum(one.to_bot for one in found) == round(mentions * seconds)
     assert sum(not one.to_bot for one in found) == round(lines * seconds)
     assert [one.at_s for one in found] == sorted(one.at_s for one in found)
     assert all(0 <= one.at_s <= seconds + 0.5 / mentions for one in found if one.to_bot)
     assert all(0 <= one.chat < 20 for one in found)
-    assert found == arrivals(mentions, lines, seconds, 20, at_random=at_random)
+    assert found == arrivals(mentions, lines, seconds, 20)
 
 
 _IDLE = {"worker": 10.0, "Postgres": 20.0}  # ms a second

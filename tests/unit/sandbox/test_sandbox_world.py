@@ -274,7 +274,6 @@ BUTTONS = {
         ]
     },
 }
-DONE = {"schema": "2.0", "body": {"elements": [{"tag": "markdown", "content": "done"}]}}
 
 
 @pytest.fixture
@@ -304,15 +303,11 @@ def test_a_click_is_pushed_in_feishus_shape_with_microseconds(card):
     assert len(event["header"]["create_time"]) == 16
 
 
-def test_the_answer_to_a_click_shows_a_toast_and_replaces_the_card(card):
-    tenant, sent = card
-    tenant.receiver.answer = {
-        "toast": {"type": "success", "content": "ok"},
-        "card": {"type": "raw", "data": DONE},
-    }
+def test_the_answer_to_a_click_shows_a_toast(card):
+    tenant, _ = card
+    tenant.receiver.answer = {"toast": {"type": "success", "content": "ok"}}
     seen = click(card, index=None, value={"n": 0})
     assert (seen["toast"]["content"], seen["code"]) == ("ok", 0)
-    assert tenant.control("GET", f"messages/{sent}")["card"] == DONE
 
 
 @pytest.mark.parametrize(
@@ -322,8 +317,7 @@ def test_the_answer_to_a_click_shows_a_toast_and_replaces_the_card(card):
         (500, {}, 200671),
         (200, [], 200672),
         (200, {"toast": {"type": "loud"}}, 200672),
-        (200, {"card": {"type": "raw", "data": {"schema": "2.0", "x": 1}}}, 200673),
-        (200, {"card": {"type": "raw", "data": {"elements": []}}}, 200830),
+        (200, {"card": {"type": "raw", "data": {"schema": "2.0"}}}, 200673),
     ],
 )
 def test_a_failed_callback_shows_its_code_and_leaves_the_card(card, status, answer, code):
@@ -337,16 +331,6 @@ def test_a_forged_value_is_sent_though_no_button_has_it(card):
     tenant, _ = card
     click(card, index=None, value={"forged": True})
     assert tenant.pushed()[0]["event"]["action"]["value"] == {"forged": True}
-
-
-def test_a_card_can_be_updated_twice_after_the_click(card):
-    tenant, sent = card
-    click(card)
-    token = tenant.pushed()[0]["event"]["token"]
-    body = {"token": token, "card": DONE}
-    answers = [tenant.call("POST", "/interactive/v1/card/update", body) for _ in range(3)]
-    assert [one.status_code for one in answers] == [200, 200, 400]
-    assert tenant.control("GET", f"messages/{sent}")["card"] == DONE
 
 
 def test_a_card_entity_does_not_change_while_a_click_is_answered(tenant):
@@ -419,11 +403,6 @@ def test_calls_are_recorded_without_secrets(tenant):
     items = tenant.control("GET", "requests")["items"]
     assert [one["path"] for one in items][-1] == "/open-apis/bot/v3/info"
     assert items[0]["body"]["app_secret"] == "***"
-
-
-def test_tokens_can_be_revoked(tenant):
-    tenant.control("DELETE", "tokens")
-    assert tenant.call("GET", "/bot/v3/info").json["code"] == 99991663
 
 
 def test_messages_can_be_followed_from_a_position(tenant):
