@@ -120,11 +120,11 @@ def extract(ending: str, data: bytes, most_chars: int, seconds: float) -> dict[s
 
 
 def _is_at_limit(failure: BaseException) -> bool:
-    """Whether memory ran out, or a limit that pypdf or libxml2 sets itself was reached."""
+    """Whether memory ran out, also for a library, or a limit that one sets itself was reached."""
     while failure.__context__ and not isinstance(failure, MemoryError):
         failure = failure.__context__
     return (
-        isinstance(failure, MemoryError)
+        isinstance(failure, MemoryError | ImportError)
         or type(failure).__name__ == "LimitReachedError"
         or getattr(failure, "code", None) in _XML_LIMITS
     )
