@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -34,6 +35,7 @@ UNREADABLE_CARD = "[card]"
 MOST_CONTENT_BYTES = 150 * 1024
 SHORTENED_MARK = "\n[shortened: the rest is longer than a message can be]"
 _NOBODY: Mapping[str, str] = MappingProxyType({})
+_MOST_ENCODINGS = 2
 _ATTACHED = re.compile(r"\[(?:file|image|voice message)(?:: [^\]\n]*)?\]|!\[image\]\(")
 
 
@@ -73,13 +75,13 @@ def _cut(text: str) -> str:
 
 
 def _load_content(content: object) -> dict[str, Any]:
-    """Content as an object; rows without one are a post's. Merged forwards arrive as a bare string,
-    recalled messages too."""
-    try:
-        body = json.loads(as_text(content))
-    except (ValueError, RecursionError):
-        return {}
-    return {"content": body} if isinstance(body, list) else as_dict(body)
+    """Content as an object; rows or text without one are a post's. Merged forwards arrive as a
+    bare string, recalled messages too; some programs encode an object twice."""
+    body: object = as_text(content)
+    for _ in range(_MOST_ENCODINGS):
+        with suppress(ValueError, RecursionError):
+            body = json.loads(body) if isinstance(body, str) else body
+    return {"content": body} if isinstance(body, list | str) else as_dict(body)
 
 
 def _text_message(body: dict[str, Any]) -> MessageContent:

@@ -29,6 +29,7 @@ from bot.text.markdown import certain_spans, fenced_lines
 
 FILE_WITHOUT_KEY = "file that Feishu sent without a key"
 _ROWS = ("content_v2", "content")
+_WRAPPERS = frozenset(("post", *_ROWS))
 _STYLES = {"bold": "**", "italic": "*", "lineThrough": "~~"}
 _DEEPEST = 8  # levels, of wrappers and of nodes in nodes
 _NAMES = ("title", "name", "url", "href")  # of what an unknown node shows
@@ -69,13 +70,34 @@ def _posts(
     level: dict[str, Any], above: tuple[dict[str, Any], ...], depth: int
 ) -> Iterator[list[dict[str, Any]]]:
     levels = (*above, level)
+    if depth < _DEEPEST:
+        for name in dict.fromkeys((*_ROWS, "post", *CARD_LOCALES, *level)):
+            if inner := _wrapped_post(name, _decode(level.get(name))):
+                yield from _posts(inner, levels, depth + 1)
     if any(level.get(name) for name in _ROWS):
         yield list(levels)
-    if depth < _DEEPEST:
-        names = dict.fromkeys(("post", *CARD_LOCALES, *level))
-        for inner in (as_dict(level.get(name)) for name in names if name not in _ROWS):
-            if inner:
-                yield from _posts(inner, levels, depth + 1)
+
+
+def _wrapped_post(name: str, value: object) -> dict[str, Any]:
+    """The post that stands under that name; {} if there is none. Rows stand under a locale too."""
+    if isinstance(value, list | str) and (name == "post" or _LOCALE.fullmatch(name)):
+        return {"content": value}
+    post = as_dict(value)
+    if name not in _ROWS:
+        return post
+    return post if post.keys() & _WRAPPERS or all(map(_LOCALE.fullmatch, post)) else {}
+
+
+def _decode(value: object) -> object:
+    """What a text that is JSON holds: some programs encode a part of the post once more."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        inner = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    is_more = isinstance(inner, dict) or any(isinstance(one, dict | list) for one in inner)
+    return inner if is_more else value
 
 
 def _says_something(post: dict[str, Any]) -> bool:
@@ -98,19 +120,13 @@ def _rows(value: object) -> list[PostRow]:
 
 
 def _as_rows(value: object) -> list[Any]:
-    if isinstance(value, str):
-        try:
-            return as_list(json.loads(value)) or [value]
-        except (ValueError, RecursionError):
-            return [value]
+    value = _decode(value)
     if not isinstance(value, dict):
-        return as_list(value)
-    if "tag" in value or not any(isinstance(one, list) for one in value.values()):
-        return [value]
+        return [value] if isinstance(value, str) else as_list(value)
     rows = [one for one in value.values() if isinstance(one, list)]
-    if not all(map(_LOCALE.fullmatch, value)):
-        return rows[0] if len(rows) == 1 else rows
-    return next((one for one in rows if any(map(_row_text, _rows(one)))), [])
+    if "tag" in value or not rows:
+        return [value]
+    return rows[0] if len(rows) == 1 else rows
 
 
 def _nodes(items: list[Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:

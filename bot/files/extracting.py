@@ -25,6 +25,7 @@ from typing import Any
 
 from bot.files.cell_comments import cell_comments
 from bot.files.decoding import decode
+from bot.files.number_formats import EAST_ASIAN_FORMATS, shown
 from bot.files.pdf_forms import form_values, remarks_on
 from bot.files.word import document_lines, elements
 
@@ -119,11 +120,11 @@ def extract(ending: str, data: bytes, most_chars: int, seconds: float) -> dict[s
 
 
 def _is_at_limit(failure: BaseException) -> bool:
-    """Whether memory ran out, or a limit that pypdf or libxml2 sets itself was reached."""
+    """Whether memory ran out, also for a library, or a limit that one sets itself was reached."""
     while failure.__context__ and not isinstance(failure, MemoryError):
         failure = failure.__context__
     return (
-        isinstance(failure, MemoryError)
+        isinstance(failure, MemoryError | ImportError)
         or type(failure).__name__ == "LimitReachedError"
         or getattr(failure, "code", None) in _XML_LIMITS
     )
@@ -191,12 +192,14 @@ def _docx(data: bytes, remarks: list[str]) -> Iterator[str]:
 def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
     _unpackable(data, "xl/", remarks)
     from openpyxl import load_workbook
+    from openpyxl.styles.numbers import BUILTIN_FORMATS
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
     data = _transitional(data)
     # It looks for the size of a sheet, and without one reads all of it into memory; and what a
     # sheet says of its size may be anything.
     ReadOnlyWorksheet._get_size = lambda sheet: None
+    BUILTIN_FORMATS.update(EAST_ASIAN_FORMATS)
 
     values, formulas = (
         load_workbook(io.BytesIO(data), read_only=True, data_only=kept, keep_links=False)
@@ -212,25 +215,27 @@ def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
                 formulas.worksheets[number - 1].iter_rows(values_only=True),
                 strict=False,
             )
-            rows = (_shown_cells(*pair, is_computed_later, remarks) for pair in pairs)
+            rows = (_cells_or_formulas(*pair, is_computed_later, remarks) for pair in pairs)
         else:
-            rows = sheet.iter_rows(values_only=True)
-        yield from _without_gaps(_row(map(_cell, row)) for row in rows)
+            rows = (map(_cell, row) for row in sheet.iter_rows())
+        yield from _without_gaps(map(_row, rows))
         yield from cell_comments(data, sheet._worksheet_path)
 
 
-def _shown_cells(
+def _cells_or_formulas(
     cells: Iterable[Any], formulas: Iterable[Any], is_computed_later: bool, remarks: list[str]
-) -> list[Any]:
+) -> Iterator[str]:
     """The values that are stored; the formula where there is none. A text may be empty."""
-    shown = []
     for cell, formula in zip_longest(cells, formulas):
         value = None if cell is None else cell.value
         is_known = value is not None or (cell is not None and cell.data_type == "str")
-        shown.append(value if is_known and not (is_computed_later and value == 0) else formula)
-    if _FORMULAS_SHOWN not in remarks and any(map(_is_formula, shown)):
-        remarks.append(_FORMULAS_SHOWN)
-    return shown
+        if is_known and not (is_computed_later and value == 0):
+            yield _cell(cell)
+            continue
+        text = _formula(formula)
+        if text.startswith("=") and _FORMULAS_SHOWN not in remarks:
+            remarks.append(_FORMULAS_SHOWN)
+        yield text
 
 
 def _without_gaps(lines: Iterable[str]) -> Iterator[str]:
@@ -261,16 +266,15 @@ def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
             end = piece[-_LONGEST_TAG:]
 
 
-def _is_formula(value: object) -> bool:
-    return _cell(value).startswith("=")
+def _cell(cell: Any) -> str:
+    return shown(cell.value, cell.number_format)
 
 
-def _cell(value: object) -> str:
-    """A value, or a formula; one over several cells is an object that holds its text."""
+def _formula(value: object) -> str:
+    """A formula, or what stands in a cell; one over several cells is an object with its text."""
     if hasattr(value, "dt2D"):  # a table of what-if values
         return "=TABLE()"
-    text = getattr(value, "text", value)
-    return "" if text is None else str(text).replace("\n", " ")
+    return shown(getattr(value, "text", value), None)
 
 
 def _row(cells: Iterable[str]) -> str:

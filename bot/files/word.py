@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bot.files.word_lists import ListNumbers
+
 _SKIPPED = frozenset(
     "del moveFrom delText delInstrText instrText sectPr sdtPr sdtEndPr rPr pPr tblPr"
     " tblGrid trPr tcPr fldData".split()
 )
 _TEXTS = ("t", "sym")
+_ALTERNATIVES = {"docPr": ("descr", "title"), "shape": ("alt",)}
 _OFF = ("0", "false", "off")
 _FORMULAS = {
     "f": ("num", "/", "den"),
@@ -31,6 +34,7 @@ _WORD_PARTS = (
 
 def document_lines(document: Any) -> Iterator[str]:
     """Paragraphs and rows of tables in their order, then what stands outside of the body."""
+    _write_list_numbers(document)
     yield from _word_blocks(document.element.body)
     seen_lines = set()
     for part in document.part.package.iter_parts():
@@ -45,6 +49,34 @@ def document_lines(document: Any) -> Iterator[str]:
             if (line_text := line.strip()) and (label, line_text) not in seen_lines:
                 seen_lines.add((label, line_text))
                 yield f"{label}: {line_text}"
+
+
+def _write_list_numbers(document: Any) -> None:
+    """Puts the number of each item of a list into its text."""
+    parts = (one.target_part for one in document.part.rels.values() if not one.is_external)
+    numbering = [one for one in parts if str(one.partname).endswith("/numbering.xml")]
+    if not numbering:
+        return
+    numbers = ListNumbers(document.styles.element, numbering[0].element)
+    for paragraph in [*_shown_paragraphs(document.element.body)]:
+        if label := numbers.label(paragraph):
+            namespace = paragraph.tag.rpartition("}")[0] + "}"
+            run = paragraph.makeelement(f"{namespace}r")
+            text = paragraph.makeelement(f"{namespace}t")
+            text.text = label
+            run.append(text)
+            paragraph.insert(1, run)  # an item of a list has properties
+
+
+def _shown_paragraphs(element: Any) -> Iterator[Any]:
+    """The paragraphs that are neither deleted nor moved away, in their order."""
+    for child in _children(element):
+        name = _element_name(child)
+        if not name or name in _SKIPPED or _has(child, "trPr", "del"):
+            continue
+        if name == "p" and not any(_has(child, "pPr", "rPr", one) for one in ("del", "moveFrom")):
+            yield child
+        yield from _shown_paragraphs(child)
 
 
 def _word_blocks(element: Any) -> Iterator[str]:
@@ -78,7 +110,7 @@ def _has(element: Any, *path: str) -> bool:
 def _word_row(row: Any) -> str:
     there = (cell for cell in elements(row, "tc") if not _has(cell, "tcPr", "cellDel"))
     cells = (" ".join(line for line in _word_blocks(cell) if line) for cell in there)
-    return " | ".join(cell.replace("\n", " ") for cell in cells).rstrip(" |")
+    return " | ".join(cell.replace("\n", " ").rstrip() for cell in cells).rstrip(" |")
 
 
 def elements(element: Any, wanted_name: str) -> Iterator[Any]:
@@ -98,6 +130,8 @@ def _inline(element: Any) -> Iterable[str]:
             yield child.text or ""
         elif name in _SIGNS:
             yield _SIGNS[name]
+        elif alternative := _alternative_text(child):
+            yield f"[picture: {alternative}]"
         elif name == "sym":
             yield _symbol(child)
         elif name == "textpath":
@@ -174,7 +208,17 @@ def _children(element: Iterable[Any]) -> Iterator[Any]:
 
 
 def _has_text(element: Any) -> bool:
-    return any(one.text or one.attrib for one in element.iter() if _element_name(one) in _TEXTS)
+    return any(
+        one.text or one.attrib if _element_name(one) in _TEXTS else _alternative_text(one)
+        for one in element.iter()
+    )
+
+
+def _alternative_text(element: Any) -> str:
+    """What is written for people who cannot see the picture."""
+    names = _ALTERNATIVES.get(_element_name(element), ())
+    text = next(filter(None, map(element.get, names)), "")
+    return " ".join(text.split())
 
 
 def _element_name(element: Any) -> str:

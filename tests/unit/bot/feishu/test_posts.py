@@ -108,6 +108,13 @@ def test_a_markdown_version_that_says_less_does_not_hide_the_plain_one(markdown:
         {"zh_cn": {"content": [[]]}, "en_us": {"content": FULL}},
         {"a": {"post": {"post": {"de_de": {"content": FULL}}}}},
         {"content": [[AT, {"tag": "text", "text": {"content": " how many?"}}]]},
+        {"post": FULL},
+        {"post": "@_user_1 how many?"},
+        {"en_us": "@_user_1 how many?"},
+        {"post": json.dumps({"zh_cn": {"content": FULL}})},
+        {"content": {"post": {"zh_cn": {"content": FULL}}}},
+        {"content": json.dumps({"en_us": {"content": FULL}})},
+        {"msg_type": "post", "content": {"post": {"en_us": FULL}}},
     ],
 )
 def test_the_words_are_read_from_every_shape(post: dict[str, Any]) -> None:
@@ -134,8 +141,28 @@ def test_the_words_of_each_element_are_read(node: dict[str, Any], says: str) -> 
     assert "OAK" in text
 
 
-def test_rows_without_an_object_around_them_are_a_post() -> None:
-    assert render_content("post", json.dumps(FULL)).template == "@_user_1 how many?"
+@every_row(
+    "content",
+    [
+        json.dumps(FULL),
+        "@_user_1 how many?",
+        json.dumps("@_user_1 how many?"),
+        json.dumps(json.dumps({"content": FULL})),
+    ],
+)
+def test_a_post_without_an_object_around_it_is_read(content: str) -> None:
+    assert render_content("post", content).template == "@_user_1 how many?"
+
+
+@every_row("text", ["[1] see the appendix", "[1, 2]", "{draft", '{"not json'])
+def test_text_that_only_looks_like_json_stays_text(text: str) -> None:
+    assert read(content=text).template == text
+
+
+@every_row("wrapped", [{"content": {"zh_cn": {"title": "Plan", "content": FULL}}},
+                       {"content": {"title": "Plan", "content": FULL}}])  # fmt: skip
+def test_the_title_of_a_wrapped_post_is_read(wrapped: dict[str, Any]) -> None:
+    assert read(**wrapped).template == "**Plan**\n@_user_1 how many?"
 
 
 PLAIN = [["The plan for Oslo"], ["Ask Lin about 会场预算"], ["预算是 4200 欧元"]]

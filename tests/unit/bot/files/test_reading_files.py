@@ -145,7 +145,7 @@ class TestKinds:
     async def test_sheets_of_a_workbook(self) -> None:
         sheets = {"Q1": (("fruit", "n"), ("apple", 3), (None, None)), "空": ((1.5, True),)}
         text = await text_of("a.xlsx", made.xlsx(sheets))
-        assert text.split("\n") == ["# Q1", "fruit | n", "apple | 3", "", "# 空", "1.5 | True"]
+        assert text.split("\n") == ["# Q1", "fruit | n", "apple | 3", "", "# 空", "1.5 | TRUE"]
 
     async def test_a_long_text_is_its_beginning(self) -> None:
         found = await read("a.txt", b"word " * 10_000, ReadingLimits(20, 5, 100))

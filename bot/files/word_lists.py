@@ -1,0 +1,212 @@
+"""Numbers the items of a Word document's lists as Word shows them. Pure.
+
+A paragraph says only which list and level it is in; the numbers are counted anew by whoever shows
+it. Source: ECMA-376 part 1, 17.9."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+_MOST_DIGITS = 6
+_MOST_STYLES = 12  # that a style builds on
+_PLACEHOLDER = re.compile("%([1-9])")
+_CHINESE = "零一二三四五六七八九"
+_FORMAL = "零壹贰叁肆伍陆柒捌玖"
+_STEMS = "甲乙丙丁戊己庚辛壬癸"
+_BRANCHES = "子丑寅卯辰巳午未申酉戌亥"
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
+          (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+
+
+class _List(NamedTuple):
+    """A list of a document. Lists of one definition are counted together."""
+
+    definition: str
+    levels: dict[int, Any]
+    restarts: dict[int, int]
+
+
+class ListNumbers:
+    """Counts the items of lists in the order in which `label` is asked for them."""
+
+    def __init__(self, styles: Any, numbering: Any) -> None:
+        self._styles = {_attribute(one, "styleId"): one for one in _all(styles, "style")}
+        numbers = {_attribute(one, "numId"): one for one in _all(numbering, "num")}
+        definitions = {
+            _attribute(one, "abstractNumId"): one for one in _all(numbering, "abstractNum")
+        }
+        for one in definitions.values():  # a style of lists may hold what a definition lacks
+            style = _value_in(one, "numStyleLink")
+            linked = numbers.get(next(filter(None, self._of_style(style, "numId")), ""))
+            if linked is not None:
+                one.extend(_all(definitions.get(_value_in(linked, "abstractNumId")), "lvl"))
+        self._lists = {key: _list(one, definitions) for key, one in numbers.items()}
+        self._counts: dict[str, dict[int, int]] = {}
+        self._begun: set[tuple[str, int]] = set()
+
+    def label(self, paragraph: Any) -> str:
+        """Returns what stands before the text of a paragraph, with its space: "2.1 "."""
+        number_id, level = self._place(paragraph)
+        found = self._lists.get(number_id)
+        if found is None or level not in found.levels:
+            return ""
+        counts = self._counts.setdefault(found.definition, {})
+        if level in found.restarts and (number_id, level) not in self._begun:
+            counts[level] = found.restarts[level]
+        else:
+            counts[level] = counts[level] + 1 if level in counts else _start(found, level)
+        self._begun.add((number_id, level))
+        for deeper in [one for one in counts if one > level]:
+            after = _value_in(found.levels.get(deeper), "lvlRestart")
+            if not after or level < _integer(after):
+                del counts[deeper]
+        return _label(found, level, counts)
+
+    def _place(self, paragraph: Any) -> tuple[str, int]:
+        """The list and level of a paragraph: its own, else those of its style."""
+        properties = _first(paragraph, "pPr")
+        own, style = _first(properties, "numPr"), _value_in(properties, "pStyle")
+        number_id = _value_in(own, "numId") or next(
+            filter(None, self._of_style(style, "numId")), ""
+        )
+        if level := _value_in(own, "ilvl"):
+            return number_id, _integer(level)
+        levels = self._lists[number_id].levels if style and number_id in self._lists else {}
+        linked = (at for at, one in levels.items() if _value_in(one, "pStyle") == style)
+        of_style = map(_integer, filter(None, self._of_style(style, "ilvl")))
+        return number_id, next(linked, next(of_style, 0))
+
+    def _of_style(self, style: str, name: str) -> Iterator[str]:
+        """What a style, and those that it builds on, say of a list."""
+        for _ in range(_MOST_STYLES):
+            found = self._styles.get(style)
+            yield _value_in(_first(_first(found, "pPr"), "numPr"), name)
+            style = _value_in(found, "basedOn")
+
+
+def _list(number: Any, definitions: dict[str, Any]) -> _List:
+    key = _value_in(number, "abstractNumId")
+    overrides = {_integer(_attribute(one, "ilvl")): one for one in _all(number, "lvlOverride")}
+    levels = [*_all(definitions.get(key), "lvl")]
+    levels += [level for one in overrides.values() for level in _all(one, "lvl")]
+    restarts = {at: _value_in(one, "startOverride") for at, one in overrides.items()}
+    return _List(
+        key,
+        {_integer(_attribute(one, "ilvl")): one for one in levels},
+        {at: _integer(start) for at, start in restarts.items() if start},
+    )
+
+
+def _label(found: _List, level: int, counts: dict[int, int]) -> str:
+    shown = found.levels[level]
+    kind = _value_in(shown, "numFmt")
+    if kind in ("bullet", "none"):
+        return "• " if kind == "bullet" else ""
+    is_legal = _first(shown, "isLgl") is not None
+
+    def number(match: re.Match[str]) -> str:
+        at = int(match[1]) - 1
+        count = counts.get(at, _start(found, at))
+        return written("" if is_legal else _value_in(found.levels.get(at), "numFmt"), count)
+
+    text = _PLACEHOLDER.sub(number, _value_in(shown, "lvlText"))
+    return text if not text or _value_in(shown, "suff") == "nothing" else f"{text} "
+
+
+def written(kind: str, number: int) -> str:
+    """A number in one of Word's forms; in digits where the form is not known."""
+    if not 0 < number < 10_000:
+        return str(number)
+    return _KINDS.get(kind, str)(number)
+
+
+def _letters(number: int) -> str:
+    """a … z, then aa … zz."""
+    return chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 20)
+
+
+def _roman(number: int) -> str:
+    text = ""
+    for value, letters in _ROMAN:
+        text += letters * (number // value)
+        number %= value
+    return text
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10)
+    return f"{number}{ending or 'th'}"
+
+
+def _chinese(number: int, digits: str = _CHINESE, units: str = "千百十") -> str:
+    text, gap = "", False
+    for unit, sign in zip((1000, 100, 10, 1), (*units, ""), strict=True):
+        digit, number = divmod(number, unit)
+        if digit:
+            text += (digits[0] if gap and text else "") + digits[digit] + sign
+        gap = not digit
+    return text[1:] if text.startswith("一十") else text
+
+
+def _circled(number: int) -> str:
+    return chr(0x2460 + number - 1) if number <= 20 else str(number)
+
+
+def _of(signs: str) -> Callable[[int], str]:
+    return lambda number: signs[(number - 1) % len(signs)]
+
+
+_KINDS: dict[str, Callable[[int], str]] = {
+    "decimalZero": lambda number: f"{number:02}",
+    "lowerLetter": _letters,
+    "upperLetter": lambda number: _letters(number).upper(),
+    "lowerRoman": _roman,
+    "upperRoman": lambda number: _roman(number).upper(),
+    "ordinal": _ordinal,
+    **dict.fromkeys(
+        (
+            "chineseCounting",
+            "chineseCountingThousand",
+            "japaneseCounting",
+            "taiwaneseCounting",
+            "taiwaneseCountingThousand",
+        ),
+        _chinese,
+    ),
+    "chineseLegalSimplified": functools.partial(_chinese, digits=_FORMAL, units="仟佰拾"),
+    "ideographTraditional": _of(_STEMS),
+    "ideographZodiac": _of(_BRANCHES),
+    **dict.fromkeys(("decimalEnclosedCircle", "decimalEnclosedCircleChinese"), _circled),
+}
+
+
+def _start(found: _List, level: int) -> int:
+    return _integer(_value_in(found.levels.get(level), "start"))
+
+
+def _integer(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
+
+
+def _all(element: Any, name: str) -> Iterator[Any]:
+    """The children of that name, of whichever namespace."""
+    for child in element if element is not None else ():
+        if isinstance(child.tag, str) and child.tag.rpartition("}")[2] == name:
+            yield child
+
+
+def _first(element: Any, name: str) -> Any:
+    return next(_all(element, name), None)
+
+
+def _attribute(element: Any, name: str) -> str:
+    return element.get(element.tag.rpartition("}")[0] + "}" + name) or ""
+
+
+def _value_in(element: Any, name: str) -> str:
+    """The `val` of a child; "" without one."""
+    child = _first(element, name)
+    return "" if child is None else _attribute(child, "val")
