@@ -105,7 +105,7 @@ def test_in_p2p_everything_is_listed_and_one_fact_is_corrected_and_deleted(
     assert "Delete “city” for good?" in markdown(sure)
     receipt = press(world, "Nora", chat, sure, "Delete")
     assert f"Deleted for good: city: “{word}2”" in markdown(receipt)
-    assert "I haven't saved any facts or notes about you. I can still find what you said here; to have something forgotten, say “forget …”." in markdown(receipt)
+    assert "I haven't saved any facts or notes about you." in markdown(receipt)
     assert buttons(receipt) == ["Deletion receipts"]
     eventually(lambda: not where(world, word), what="it is gone everywhere")
     assert not world.rows("select 1 from agent_messages where turn_id = %s", told)

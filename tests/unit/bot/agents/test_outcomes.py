@@ -251,7 +251,8 @@ def test_a_note_is_told_of_as_it_is(kind: str, fields: Fields, en: str, zh: str)
     [
         (
             {},
-            "OK, I'll remind Ann, someone else every Thursday at 09:00 (starting 26 Nov): “ship it”",
+            "OK, I'll remind Ann, someone else every Thursday at 09:00 (starting 26 Nov): "
+            "“ship it”",
             "好的，每周四 09:00（首次：11月26日）提醒 Ann、其他人：“ship it”",
         ),
         (
