@@ -100,7 +100,7 @@ def test_quiet_keeps_the_bot_to_explicit_triggers_until_resume(world: World) -> 
         assert "only mentions, because I'm muted" in markdown(card)
 
     resumed, card = world.ask("Alice", "继续", root_id=question)
-    assert "留意" in card
+    assert "已取消静音" in card
     world.settled(resumed)
     asked, _ = world.ask("Alice", "what did I ask?", root_id=question)
     world.settled(asked)
