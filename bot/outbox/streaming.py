@@ -362,7 +362,10 @@ def stage_line(progress: Progress, seconds: float, language: Language) -> str:
     """What goes on and for how long, in small below the answer, which itself says it until there
     is text."""
     elapsed_text = say("seconds", language, seconds=max(0, int(seconds)))
-    return f"{say('answering', language)} · {elapsed_text}" if progress.text else elapsed_text
+    if not progress.text:
+        return elapsed_text
+    answering = say("answering", language)
+    return f"{answering} · {elapsed_text}" if seconds >= 1 else answering
 
 
 def stage_gap_s(streams: int, *, with_text: bool = False) -> float:

@@ -29,6 +29,7 @@ from bot.outbox.streaming import (
     line_gap_s,
     showable_text,
     stage_gap_s,
+    stage_line,
 )
 from bot.outbox.texts import say_both
 from memory.scope import memory_context
@@ -484,6 +485,12 @@ class TestHandles:
         deleted = next(one for one in finished["actions"] if one["action"] == "delete_elements")
         ids = [element["element_id"] for element in created["card"]["body"]["elements"]]
         assert deleted["params"]["element_ids"] == ids[1:]
+
+    async def test_no_seconds_stand_beside_words_that_have_just_come(self) -> None:
+        # The line is written again seconds later: until then it would say “0 s”.
+        assert stage_line(Progress("The launch"), 0.4, "en") == "Answering"
+        assert stage_line(Progress("The launch"), 6.2, "en") == "Answering · 6 s"
+        assert stage_line(Progress(), 0.4, "en") == "0 s"
 
     async def test_the_seconds_of_many_cards_leave_room_for_their_words(self) -> None:
         assert stage_gap_s(1) == 1.0
