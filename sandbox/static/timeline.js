@@ -119,6 +119,18 @@ export class Timeline {
     this.mark();
   }
 
+  // The message that is quoted.
+  show(id) {
+    const node = this.node(id);
+    if (!node) return;
+    this.following = null;
+    node.scrollIntoView({ block: "center" });
+    this.enter(node);
+    node.focus({ preventScroll: true });
+    node.classList.add("found");
+    setTimeout(() => node.classList.remove("found"), 2000);
+  }
+
   // To the end first; then, one press each, to the threads above that go on.
   toNewest() {
     const above = [...this.unseen].filter((id) => this.threadAbove(id));

@@ -340,6 +340,8 @@ def test_a_message_is_quoted_and_edited(page: Any, sandbox: Sandbox) -> None:
     comes_into_sight(page, "@Bob really?")
     page.wait_for_selector("#reply-target", state="hidden")
     assert "the meetign is at nine" in page.locator(".quoted").last.inner_text()
+    page.locator(".quoted").last.click()
+    page.wait_for_selector(".message.found:has-text('the meetign is at nine')")
 
     message.hover()
     message.locator("button[aria-label=Edit]").click()
