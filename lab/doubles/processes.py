@@ -276,9 +276,9 @@ def running_platform(folder: Path, webhook_url: str, *options: str) -> Iterator[
 
 
 @contextlib.contextmanager
-def running_model(folder: Path, *options: str) -> Iterator[ModelDouble]:
+def running_model(folder: Path) -> Iterator[ModelDouble]:
     port = free_port()
-    command = [sys.executable, "-m", "sandbox.model.model", "--port", str(port), *options]
+    command = [sys.executable, "-m", "sandbox.model.model", "--port", str(port)]
     process = start("model", command, folder)
     try:
         url = f"http://127.0.0.1:{port}"

@@ -5,18 +5,17 @@ are read where their paths are given. Databases are embedded and thrown away.
 
 Examples:
   scripts/evaluate                           everything that comes with the project
-  scripts/evaluate recall --bm25 --embeddings   beside plain BM25, and with vectors
+  scripts/evaluate recall --embeddings       with vectors too
   scripts/evaluate recall --locomo locomo10.json --realtalk data --beam chats/100K --memdaily DIR
   scripts/evaluate recall --realtalk data --half rest
   scripts/evaluate past --messages 100000    a longer imported past
   scripts/evaluate listening --labelled FILE.jsonl FILE.talk
-  scripts/evaluate topics --chat-logs irc-disentanglement/data/test
 
 recall: the share of the annotated evidence among the first k hits, asked through the SQL function
 as the person concerned. past: the same in the imported past of the sandbox's group. truth: the
 newest statement of several people reaches the prompt. forgetting: “forget …” means the right items.
-listening: when the bot answers, and with --chat-logs, when people did. topics: who answers whom.
-offers: private offers that help. The exit status is 1 if something could not be measured.
+listening: when the bot answers. offers: private offers that help. The exit status is 1 if something
+could not be measured.
 """
 
 from __future__ import annotations
@@ -34,20 +33,17 @@ import psycopg
 from bot.agents.embeddings import Embedder
 from bot.settings import SettingsError
 from lab.corpora import recall as corpora
-from lab.corpora.logs import ChatLog, logs_in
 from lab.corpora.recall import Corpus, load_bank
 from lab.corpora.talk import labelled_rows
 from lab.doubles.processes import ROOT, postmaster, stop_server
 from lab.evaluate import listening, offers, past, recall, scenes
-from lab.evaluate.topics import topics
 from lab.figures import FailedMeasure, Figure, Results, machine
 from memory import migrations
 from memory.backends import embedded
 from scripts.operating.arguments import run_script
 from scripts.operating.console import quiet
 
-_OWN = ("recall", "past", "truth", "forgetting", "listening", "offers")
-PARTS = (*_OWN, "topics")
+PARTS = ("recall", "past", "truth", "forgetting", "listening", "offers")
 _DATA = ROOT / "tests" / "data"
 _LABELLED = [
     _DATA / name
@@ -71,14 +67,12 @@ def parser() -> argparse.ArgumentParser:
     for name, (_, help) in _PUBLIC.items():
         add(f"--{name}", type=Path, metavar="PATH", help=help)
     add("--facts", type=Path, metavar="PATH", help="EvoMemBench's Conflict_Resolution.json")
-    add("--bm25", action="store_true", help="recall beside plain BM25 (bm25s, jieba)")
     add("--embeddings", action="store_true", help="recall with vectors, from EMBEDDING_MODEL")
     add("--half", choices=("tune", "rest"), help="every second conversation of a corpus")
     add("--part", type=int, default=1, metavar="N", help="every Nth conversation of a public set")
     add("--k", type=int, nargs="+", default=[1, 5, 10])
     add("--messages", type=int, default=20_000, help="of the imported past (20,000)")
     add("--labelled", type=Path, nargs="+", default=_LABELLED, metavar="FILE", help="for listening")
-    add("--chat-logs", type=Path, metavar="FOLDER", help="*.ascii.txt and their *.annotation.txt")
     add("--offers", type=Path, default=_DATA / "private_offers.jsonl", metavar="FILE")
     add("--json", action="store_true", help="print JSON instead of the table")
     return made
@@ -92,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="evaluate-", ignore_cleanup_errors=True) as name:
         evaluation = Evaluation(options, Path(name))
         try:
-            for part in options.parts or _OWN:
+            for part in options.parts or PARTS:
                 print(f"evaluating {part}", file=sys.stderr, flush=True)
                 try:
                     results.figures += evaluation.of(part)
@@ -108,8 +102,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = made.parse_args(arguments)
     if unknown := set(options.parts) - {*PARTS}:
         made.error(f"no part {', '.join(sorted(unknown))}: choose of {', '.join(PARTS)}")
-    if "topics" in options.parts and not options.chat_logs:
-        made.error("topics need --chat-logs, such as data/test of jkkummerfeld/irc-disentanglement")
     return options
 
 
@@ -126,21 +118,17 @@ class Evaluation:
             case "recall":
                 return asyncio.run(self._recall())
             case "past":
-                url = self._database()
-                found = past.evaluate_past(url, options.messages, options.k, _progress)
-                return past.past_figures(asyncio.run(found), options.messages)
+                found = past.evaluate_past(self._database(), options.messages, options.k)
+                return asyncio.run(found)
             case "truth":
                 return asyncio.run(scenes.truth(self._database()))
             case "forgetting":
                 return scenes.forgetting()
-            case "topics":
-                return topics(self._logs())
             case "listening":
                 of_files = [
                     listening.of_labelled(f.name, labelled_rows(f)) for f in options.labelled
                 ]
-                logs = listening.of_logs(self._logs()) if options.chat_logs else []
-                return [figure for figures in of_files for figure in figures] + logs
+                return [figure for figures in of_files for figure in figures]
             case _:
                 cases = offers.load_offer_cases(options.offers)
                 made = asyncio.run(offers.offers_made(self._database(), cases))
@@ -152,9 +140,8 @@ class Evaluation:
         with self._embedder() as embedder:
             for corpus in _corpora(options):
                 found += await recall.evaluate_recall(
-                    self._database(), corpus, options.k,
-                    embedder=embedder, bm25=options.bm25, report=_progress,
-                )  # fmt: skip
+                    self._database(), corpus, options.k, embedder=embedder, report=_progress
+                )
             if embedder:
                 await embedder.close()
         return found
@@ -163,14 +150,6 @@ class Evaluation:
         if self._options.embeddings:
             return recall.running_embedder(self._folder)
         return contextlib.nullcontext()
-
-    def _logs(self) -> list[ChatLog]:
-        if logs := logs_in(self._options.chat_logs):
-            return logs
-        raise ValueError(
-            f"{self._options.chat_logs} holds no *.ascii.txt with its *.annotation.txt: name such a"
-            " folder, for example data/test of github.com/jkkummerfeld/irc-disentanglement"
-        )
 
     def _database(self) -> str:
         """Makes a new migrated database, in place of the last one."""

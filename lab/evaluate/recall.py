@@ -23,7 +23,6 @@ from bot.answering.between_turns import embed_new
 from bot.settings import LOCAL_EMBEDDINGS, Settings, SettingsError, load
 from lab.corpora.recall import Corpus, CorpusTurn, Question
 from lab.doubles.processes import free_port, start, stop, wait_for_http
-from lab.evaluate.bm25 import Found, found_by_bm25, mean_found
 from lab.figures import Figure
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.context import estimate_tokens
@@ -40,6 +39,8 @@ from memory.recall.selection import (
 from memory.rpc import call_as
 from memory.scope import AgentMemoryContext, memory_context
 
+Found = dict[int, float]
+"""The share of the evidence among the first k, by k."""
 _BATCH = 64
 # At least this share at R@k by words; with vectors, at least this much more than by words.
 _BARS = {
@@ -113,15 +114,13 @@ async def evaluate_recall(
     ks: Sequence[int],
     *,
     embedder: Embedder | None = None,
-    bm25: bool = False,
     report: Callable[[str], None] = print,
 ) -> list[Figure]:
     """Loads a corpus into the migrated database `url` and asks its questions in each way."""
     report(f"{corpus.name}: {len(corpus.questions)} questions")
     store(url, corpus)
     words = await evaluate(url, corpus, ks, TELLING)
-    found = _of_bm25(corpus, ks) if bm25 else []
-    found += _figures("words", words)
+    found = _figures("words", words)
     if embedder:
         asked = dict.fromkeys(question.conversation for question in corpus.questions)
         people = [context_of(name) for name in asked]
@@ -160,11 +159,6 @@ def _built(settings: Settings) -> Embedder:
     return embedder
 
 
-def _of_bm25(corpus: Corpus, ks: Sequence[int]) -> list[Figure]:
-    found = found_by_bm25(corpus, ks)
-    return [Figure(f"{corpus.name}, BM25: R@{k}", 100 * found[k], "%") for k in ks]
-
-
 def _figures(way: str, report: RecallReport, words: Found | None = None) -> list[Figure]:
     """Lists what was found, what prompts tell, and the time; `words` is what words alone found."""
     name, told = f"{report.corpus}, {way}", report.prompt
@@ -192,6 +186,11 @@ def _bar(corpus: str, way: str, k: int, words: Found | None) -> float | None:
             over = words[k] if words and named in _OVER_WORDS else 0.0
             return 100 * (over + bars[k])
     return None
+
+
+def mean_found(shares: Sequence[Found]) -> Found:
+    """Averages at least one."""
+    return {k: statistics.fmean(one[k] for one in shares) for k in shares[0]}
 
 
 def latency(times_ms: Sequence[float]) -> RecallLatency:

@@ -1,6 +1,6 @@
 """A stand-in for an OpenAI-compatible Chat Completions endpoint, on 127.0.0.1 only.
 
-python -m sandbox.model.model --port 8901 --delay 0.3
+python -m sandbox.model.model --port 8901
 
 POST   /v1/chat/completions   whole, or as server-sent events with "stream": true
 POST   /v1/embeddings         see sandbox/model/model_embeddings.py
@@ -8,7 +8,6 @@ GET    /v1/models
 GET    /control/requests      {"requests": [{"number", "at" (s since epoch), "body"}, …]};
                               ?since=N leaves out the first N
 DELETE /control/requests      forget them and count from 1 again
-GET    /control/script        {"mode", "steps_left", "rules"}
 POST   /control/script        steps or rules, see sandbox/model/model_script.py
 POST   /control/mode          {"mode": "echo" | "script" | "rules", "delay_s": seconds,
                               "embeddings": {"status", "delay_s", "refuse"}}; refuse: a word in a
@@ -18,7 +17,6 @@ POST   /control/mode          {"mode": "echo" | "script" | "rules", "delay_s": s
                               "hold": true: it takes requests and answers none until it is false
 GET    /control/load          {"under_way", "most", "refused"}: completions that are being answered,
                               the most so far and how many were refused; POST /control/mode forgets
-GET    /control/embeddings    {"requests": [body, …]}, the newest last
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from sandbox.model.model_answers import ModelAnswer, error_body, pieces, to_json
@@ -56,8 +53,8 @@ MODEL = "sandbox-model"
 class ModelServer:
     """The endpoint. `playbook` chooses the replies, `received` holds the newest requests."""
 
-    def __init__(self, *, delay_s: float = 0.0) -> None:
-        self.delay_s = delay_s
+    def __init__(self) -> None:
+        self.delay_s = 0.0
         self.playbook = Playbook()
         self.refusals = Refusals()
         self.received: deque[dict[str, Any]] = deque(maxlen=REQUESTS_KEPT)
@@ -75,8 +72,6 @@ class ModelServer:
             ("GET", "/v1/models"): self._models,
             ("GET", "/control/requests"): self._requests,
             ("DELETE", "/control/requests"): self._forget,
-            ("GET", "/control/embeddings"): self._embedding_requests,
-            ("GET", "/control/script"): self._state,
             ("GET", "/control/load"): self._load_of_now,
             ("POST", "/control/script"): self._load,
             ("POST", "/control/mode"): self._switch,
@@ -205,9 +200,6 @@ class ModelServer:
         except BadEmbeddingRequest as error:
             raise HttpError(400, str(error)) from error
 
-    def _embedding_requests(self, request: ModelHttpRequest) -> object:
-        return {"requests": list(self.embedded)}
-
     def _models(self, request: ModelHttpRequest) -> object:
         model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "sandbox"}
         return {"object": "list", "data": [model]}
@@ -223,10 +215,6 @@ class ModelServer:
         self._count = 0
         return {"requests": []}
 
-    def _state(self, request: ModelHttpRequest) -> object:
-        book = self.playbook
-        return {"mode": book.mode, "steps_left": len(book.steps), "rules": len(book.rules)}
-
     def _load_of_now(self, request: ModelHttpRequest) -> object:
         return {"under_way": self._under_way, "most": self._most, "refused": self._refused}
 
@@ -235,33 +223,23 @@ class ModelServer:
             self.playbook.load(_json(request))
         except BadScript as error:
             raise HttpError(400, str(error)) from error
-        return self._state(request)
+        return {"mode": self.playbook.mode}
 
     def _switch(self, request: ModelHttpRequest) -> object:
         wanted = _json(request)
         if not isinstance(wanted, dict):
-            raise HttpError(400, "send an object with mode, delay_s or both")
-        delay_s = wanted.get("delay_s", self.delay_s)
-        if not isinstance(delay_s, int | float) or delay_s < 0:
-            raise HttpError(400, f"delay_s is a number of seconds, not {delay_s!r}")
+            raise HttpError(400, "send an object")
         try:
             self.playbook.switch(wanted.get("mode", self.playbook.mode))
         except BadScript as error:
             raise HttpError(400, str(error)) from error
-        faults = wanted.get("embeddings", self.embedding_faults)
-        if not isinstance(faults, dict):
-            raise HttpError(400, "embeddings is an object with status, delay_s or refuse")
-        refuses = wanted.get("refuses", ())
-        if not all(isinstance(one, dict) and one.get("feature") for one in refuses):
-            raise HttpError(400, "refuses is a list of objects with a feature")
-        at_once = wanted.get("at_once")
-        if not (at_once is None or isinstance(at_once, int)):
-            raise HttpError(400, "at_once is a number of requests, or null")
-        self.delay_s, self.embedding_faults, self.at_once = delay_s, faults, at_once
+        self.delay_s = wanted.get("delay_s", self.delay_s)
+        self.embedding_faults = wanted.get("embeddings", self.embedding_faults)
+        self.at_once = wanted.get("at_once")
         self._most, self._refused = self._under_way, 0
         (self.released.clear if wanted.get("hold") else self.released.set)()
-        self.refusals = Refusals(refuses)
-        return self._state(request)
+        self.refusals = Refusals(wanted.get("refuses", ()))
+        return {"mode": self.playbook.mode}
 
 
 def _json(request: ModelHttpRequest) -> object:
@@ -275,19 +253,9 @@ def _chat_request(request: ModelHttpRequest) -> dict[str, Any]:
     body = _json(request)
     if isinstance(body, dict):
         messages = body.get("messages")
-        if isinstance(messages, list) and all(map(_is_message, messages)):
+        if isinstance(messages, list) and all(isinstance(one, dict) for one in messages):
             return body
     raise HttpError(400, "messages is a list of objects with a role and a content")
-
-
-def _is_message(message: object) -> bool:
-    if not isinstance(message, dict):
-        return False
-    parts = (message.get("content") or [], message.get("tool_calls") or [])
-    return all(
-        isinstance(part, str) or (isinstance(part, list) and all(isinstance(p, dict) for p in part))
-        for part in parts
-    )
 
 
 def _write(writer: asyncio.StreamWriter, status: int, value: object) -> None:
@@ -357,11 +325,9 @@ async def _write_evenly(
         writer.write(chunk(frame))
 
 
-async def serve(port: int, delay_s: float, script: object = None) -> None:
-    """Answer on `port` until SIGTERM or SIGINT. Raises OSError and BadScript."""
-    server = ModelServer(delay_s=delay_s)
-    if script is not None:
-        server.playbook.load(script)
+async def serve(port: int) -> None:
+    """Answer on `port` until SIGTERM or SIGINT. Raises OSError."""
+    server = ModelServer()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -377,19 +343,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m sandbox.model.model",
         description="A stand-in Chat Completions endpoint on 127.0.0.1 for tests and benchmarks.",
-        epilog="It echoes the last user message until it is given a script: with --script, or by "
-        "POST /control/script. sandbox/model/model_script.py describes scripts.",
+        epilog="It echoes the last user message until it is given a script by POST /control/script."
+        " sandbox/model/model_script.py describes scripts.",
     )
     parser.add_argument("--port", type=int, default=8901, help="0 takes a free one (%(default)s)")
-    parser.add_argument(
-        "--delay", type=float, default=0.0, help="seconds before each answer (%(default)s)"
-    )
-    parser.add_argument("--script", type=Path, help="JSON file with steps or rules")
     options = parser.parse_args(argv)
     try:
-        script = json.loads(options.script.read_text("utf-8")) if options.script else None
-        asyncio.run(serve(options.port, options.delay, script))
-    except (OSError, OverflowError, ValueError) as error:
+        asyncio.run(serve(options.port))
+    except (OSError, OverflowError) as error:
         parser.error(str(error))
     return 0
 

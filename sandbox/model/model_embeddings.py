@@ -8,9 +8,7 @@ Source: OpenAI API reference, Embeddings.
 
 from __future__ import annotations
 
-import base64
 import math
-import struct
 import zlib
 from typing import Any
 
@@ -31,14 +29,13 @@ def embeddings(body: object, default_model: str) -> dict[str, Any]:
     dimensions = body.get("dimensions", DIMENSIONS)
     if not isinstance(dimensions, int) or not 1 <= dimensions <= 4096:
         raise BadEmbeddingRequest("dimensions is a number from 1 to 4096")
-    in_base64 = body.get("encoding_format", "float") == "base64"
     tokens = sum(len(text.encode()) for text in texts) // 4
     return {
         "object": "list",
         "model": str(body.get("model", default_model)),
         "data": [
-            {"object": "embedding", "index": index, "embedding": _sent(vector, in_base64)}
-            for index, vector in enumerate(embedding(text, dimensions) for text in texts)
+            {"object": "embedding", "index": index, "embedding": embedding(text, dimensions)}
+            for index, text in enumerate(texts)
         ],
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }
@@ -63,9 +60,3 @@ def _texts(given: object) -> list[str]:
     if not all(isinstance(text, str) and text for text in texts):
         raise BadEmbeddingRequest("every input is a text that is not empty")
     return texts
-
-
-def _sent(vector: list[float], in_base64: bool) -> object:
-    if not in_base64:
-        return vector
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")

@@ -12,7 +12,6 @@ import { listenToPlatform } from "./platform.js";
 import { listenToAgendas } from "./agendas.js";
 import { listenToShelf } from "./shelf.js";
 import { redraw } from "./redraw.js";
-import { Search } from "./search.js";
 import { preview } from "./text.js";
 import { Timeline } from "./timeline.js";
 
@@ -56,16 +55,6 @@ const composer = new Composer({
   mentions: mentionable,
   commands: () => world.commands[isP2p(currentChat()) ? "p2p" : "group"] ?? [],
   address: () => (isP2p(currentChat()) ? "" : `@${name(world.bot)} `),
-});
-
-const search = new Search({
-  views: () => [...world.messages.values()].filter(isShown).reverse(),
-  names: name,
-  chatName: (chatId) => world.chats.get(chatId)?.name ?? "",
-  show: (view) => {
-    if (view.chat_id !== world.chatId) openChat(view.chat_id);
-    timeline.show(view.message_id);
-  },
 });
 
 // Files first, then the text about them. → {isSent, files that are left}
@@ -170,7 +159,6 @@ function redrawSoon() {
     drawing = 0;
     timeline.draw(shownIn(world.chatId), world.arrived.splice(0));
     drawList();
-    search.draw();
   });
 }
 
@@ -261,16 +249,7 @@ function relabel() {
   label(document);
   byId("language").textContent = say("language");
   byId("language").lang = locale() === "zh-CN" ? "en" : "zh-CN";
-  drawLook();
   composer.relabel();
-  search.draw();
-}
-
-function drawLook() {
-  const look = `look_${document.documentElement.dataset.look}`;
-  byId("look").replaceChildren(icon(look));
-  byId("look").title = say(look);
-  byId("look").setAttribute("aria-label", say(look));
 }
 
 function drawLinks(links) {
@@ -302,10 +281,8 @@ function listen() {
   byId("show-chats").append(icon("menu"));
   byId("show-memory").append(icon("memory"));
   byId("show-platform").append(icon("switches"));
-  byId("show-search").append(icon("search"));
   arrowsLead(byId("chat-list"));
   byId("skip").addEventListener("click", (event) => { event.preventDefault(); composer.focus(); });
-  byId("look").addEventListener("click", () => { window.nextLook(); drawLook(); });
   byId("language").addEventListener("click", () => { switchLanguage(); relabel(); drawLinks(world.links); openChat(world.chatId); });
   byId("speaker").addEventListener("change", (event) => {
     world.speaker = event.target.value;

@@ -1,4 +1,4 @@
-// What a message says, as plain text: for previews, quotes and the search.
+// What a message says, as plain text: for previews and quotes.
 
 const AT = /<at id=([^>]*)><\/at>/g;
 
@@ -10,7 +10,7 @@ function strings(value) {
 }
 
 // All of it; `names(open_id)` gives the name of a person. "" once it is recalled.
-export function textOf(view, names) {
+function textOf(view, names) {
   if (view.deleted) return "";
   if (!view.card) return view.text || view.spoken || fileName(view);
   const found = [...strings(view.card.header), ...strings(view.card.body)];

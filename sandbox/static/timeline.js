@@ -119,7 +119,7 @@ export class Timeline {
     this.mark();
   }
 
-  // A message that was looked for.
+  // The message that is quoted.
   show(id) {
     const node = this.node(id);
     if (!node) return;

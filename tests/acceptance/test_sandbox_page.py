@@ -113,11 +113,6 @@ def test_axe_finds_nothing(launched: Any, sandbox: Sandbox, language: str) -> No
         page.wait_for_selector(".card")
         page.wait_for_selector("#sections td", state="attached")
         is_sound(page, f"chat-{language}-{width}")
-        page.click("#show-search")
-        page.keyboard.type("launch")
-        page.wait_for_selector("#search mark")
-        is_sound(page, f"search-{language}-{width}")
-        page.keyboard.press("Escape")
         page.fill("#text", "")
         page.click("#text")
         page.keyboard.type("/")
@@ -296,24 +291,6 @@ def test_a_reload_comes_back_to_chat_speaker_and_draft(page: Any) -> None:
     assert page.input_value("#text") == "half a thou"
 
 
-def test_words_are_found_in_every_chat_and_the_message_is_shown(
-    page: Any, sandbox: Sandbox
-) -> None:
-    page.click("#chat-list button:has-text('Kitchen')")
-    page.keyboard.press("Control+k")
-    page.keyboard.type("PARCEL 29")
-    page.wait_for_selector("#search-found li:only-child mark:last-child:text-is('29')")
-    page.keyboard.press("Enter")
-
-    comes_into_sight(page, "parcel 29")
-    assert page.inner_text("#chat-name") == "Launch team"
-    assert "parcel 29" in page.evaluate(f"{HERE}.textContent")
-    page.fill("#search-text", "no such word anywhere")
-    page.wait_for_selector("#search-count:has-text('No results')")
-    page.fill("#search-text", "<b>(.*")
-    assert page.locator("#search-found li").count() == 0
-
-
 def test_a_slash_offers_the_commands_of_the_bot_and_addresses_it(
     page: Any, sandbox: Sandbox
 ) -> None:
@@ -363,6 +340,8 @@ def test_a_message_is_quoted_and_edited(page: Any, sandbox: Sandbox) -> None:
     comes_into_sight(page, "@Bob really?")
     page.wait_for_selector("#reply-target", state="hidden")
     assert "the meetign is at nine" in page.locator(".quoted").last.inner_text()
+    page.locator(".quoted").last.click()
+    page.wait_for_selector(".message.found:has-text('the meetign is at nine')")
 
     message.hover()
     message.locator("button[aria-label=Edit]").click()
@@ -407,16 +386,6 @@ def test_a_passage_of_a_document_is_commented_on_and_the_answer_comes_below(
     page.locator(".comment.solved").wait_for()
     page.get_by_role("button", name="All documents").click()
     page.locator(".document", has_text="Orchard").get_by_text("Comments (1)").wait_for()
-
-
-def test_the_look_is_chosen_and_kept(page: Any) -> None:
-    ground = "getComputedStyle(document.getElementById('chat')).backgroundColor"
-    bright = page.evaluate(ground)
-    page.click("#look")
-    dark = page.evaluate(ground)
-    assert dark != bright
-    page.reload()
-    assert page.evaluate(ground) == dark
 
 
 def test_days_stand_between_messages_and_reasons_are_in_words(page: Any, sandbox: Sandbox) -> None:

@@ -1,5 +1,4 @@
 import asyncio
-import json
 import os
 import signal
 import subprocess
@@ -20,9 +19,9 @@ ASK = [{"role": "user", "content": "上线是哪天？"}]
 
 
 @asynccontextmanager
-async def endpoint(*script, delay_s=0.0):
+async def endpoint(*script):
     """A running server and an openai client that does not retry; `script` is loaded as steps."""
-    server = ModelServer(delay_s=delay_s)
+    server = ModelServer()
     if script:
         server.playbook.load(list(script))
     await server.start()
@@ -105,10 +104,7 @@ def test_rules_apply_in_order_and_as_often_as_they_say():
         {"steps": "text"},
         ["text"],
         [{"txt": "typo"}],
-        [{"text": 5}],
-        [{"status": "500"}],
         [{"fault": "explode"}],
-        [{"tool_calls": [{}]}],
         [{"when": {"contains": "x"}, "reply": None}],
         [{"when": {"contains": "x", "in": "nowhere"}, "reply": {}}],
         [{"when": {"regex": "("}, "reply": {}}],
@@ -140,9 +136,8 @@ def test_the_control_interface_records_requests_and_takes_scripts():
             assert (await http.get("/control/requests")).json() == {"requests": []}
 
             loaded = await http.post("/control/script", json=[{"text": "one"}, {"text": "two"}])
-            assert loaded.json() == {"mode": "script", "steps_left": 2, "rules": 0}
+            assert loaded.json() == {"mode": "script"}
             assert (await ask(client)).choices[0].message.content == "one"
-            assert (await http.get("/control/script")).json()["steps_left"] == 1
             switched = await http.post("/control/mode", json={"mode": "echo", "delay_s": 0.01})
             assert switched.json()["mode"] == "echo"
             assert server.delay_s == 0.01
@@ -158,10 +153,8 @@ def test_the_control_interface_records_requests_and_takes_scripts():
         ("POST", "/v1/chat/completions", b"not json", 400),
         ("POST", "/v1/chat/completions", b"[]", 400),
         ("POST", "/v1/chat/completions", b'{"messages": ["text"]}', 400),
-        ("POST", "/v1/chat/completions", b'{"messages": [{"content": [1]}]}', 400),
         ("POST", "/control/script", b"[1]", 400),
         ("POST", "/control/mode", b'{"mode": "loud"}', 400),
-        ("POST", "/control/mode", b'{"delay_s": -1}', 400),
         ("GET", "/control/requests?since=x", b"", 400),
         ("GET", "/v1/embeddings", b"", 404),
     ],
@@ -208,20 +201,15 @@ def start(*arguments):
     )
 
 
-def test_the_command_serves_a_script_file_and_stops_cleanly_on_sigterm(tmp_path):
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps([{"text": "from the file"}, {"fault": "hang"}]), "utf-8")
-
-    with start("--port", "0", "--script", str(script)) as process:
+def test_the_command_stops_cleanly_on_sigterm():
+    with start("--port", "0") as process:
         try:
             base_url = process.stdout.readline().split()[-1]
             with openai.OpenAI(base_url=base_url, api_key="key", max_retries=0) as client:
                 answer = client.chat.completions.create(model="any-model", messages=ASK)
-                with pytest.raises(openai.APITimeoutError):
-                    client.chat.completions.create(model="any-model", messages=ASK, timeout=0.1)
             process.send_signal(signal.SIGTERM)
             assert process.wait(10) == 0
         finally:
             process.kill()
-        assert answer.choices[0].message.content == "from the file"
+        assert answer.choices[0].message.content == "echo: 上线是哪天？"
         assert process.stderr.read() == ""

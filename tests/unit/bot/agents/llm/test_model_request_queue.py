@@ -24,7 +24,8 @@ ASKED = Request(plain_messages("Be brief.", "when?"))
 
 @asynccontextmanager
 async def model_server(at_once: int | None = None) -> AsyncIterator[tuple[ModelServer, Endpoint]]:
-    server = ModelServer(delay_s=0.05)
+    server = ModelServer()
+    server.delay_s = 0.05
     server.at_once = at_once
     await server.start()
     endpoint = Endpoint("k", server.base_url)
