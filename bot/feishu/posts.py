@@ -201,7 +201,7 @@ def _node_text(node: Mapping[str, Any], depth: int = 0) -> str:
             return _fence_code(text.rstrip(), as_text(node.get("language")).lower())
         case "img":
             return f"![image]({as_text(node.get('image_key'))})"
-        case "media":
+        case "media" | "video":
             return "[video]"
         case "emotion":
             return f":{as_text(node.get('emoji_type')) or 'emoji'}:"
@@ -302,14 +302,13 @@ def _named_key(node: Mapping[str, Any]) -> Attachment | None:
 
 
 def _node_attachment(node: Mapping[str, Any]) -> Attachment | None:
-    if key := as_text(node.get("image_key")):
-        is_video = node.get("tag") == "media" and as_text(node.get("file_key"))
-        if not is_video:
-            return Attachment("image", key, "")
-    key = as_text(node.get("file_key"))
+    key, picture = as_text(node.get("file_key")), as_text(node.get("image_key"))
+    is_video = node.get("tag") in ("media", "video")  # its picture is the first of it
+    if picture and not (is_video and key):
+        return Attachment("image", picture, "")
     raw_name = as_text(node.get("file_name")) or as_text(node.get("name"))
     name = safe_name(raw_name) if raw_name else ""
-    if node.get("tag") == "media":
+    if is_video:
         return Attachment("media", key, name)
     if node.get("is_folder") is True:
         return Attachment("folder", key, name)

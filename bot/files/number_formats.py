@@ -26,6 +26,7 @@ _TOKEN = re.compile(
 )
 _COLOUR = re.compile(r"(?i)black|blue|cyan|green|magenta|red|white|yellow|color ?\d+|dbnum\d")
 _LETTERS = re.compile(r"[dmyhsegbDMYHSEGB@/]")  # of dates, powers, text and fractions
+_BREAK = re.compile(r"(?:\r|\n|_x00[01][0-9A-Fa-f]_)+")  # Excel writes control characters so
 _LITERAL = re.compile(r'"[^"]{0,40}"|\\.|[_*].|\[\$[^]]{0,40}\]')
 
 
@@ -41,7 +42,7 @@ def shown(value: object, number_format: str | None) -> str:
         return _duration(value)
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return _moment(value, number_format or "")
-    return str(value).replace("\n", " ")
+    return _BREAK.sub(" ", str(value))
 
 
 def _moment(value: dt.datetime | dt.date | dt.time, number_format: str) -> str:

@@ -18,7 +18,8 @@ _OFF = ("/Off", "", None)
 _MOST_FIELDS = 5_000
 _TAG = re.compile(r"<[^<>]*>")
 _XFA_DATA = "{http://www.xfa.org/schema/xfa-data/1.0/}data"
-_INHERITED = ("/FT", "/V", "/Opt")
+_INHERITED = ("/FT", "/V", "/Opt", "/Ff")
+_PASSWORD, _RADIO_OR_BUTTON = 1 << 13, 0b11 << 15  # PDF 32000-1, tables 226 and 228
 
 
 def remarks_on(page: Any) -> Iterator[str]:
@@ -28,6 +29,9 @@ def remarks_on(page: Any) -> Iterator[str]:
             continue
         if contents := _text(annotation.get("/Contents")) or _rich_text(annotation.get("/RC")):
             yield f"Note: {contents}"
+        file = _object(annotation.get("/FS"))
+        if name := _text(file.get("/UF") or file.get("/F")) if isinstance(file, dict) else "":
+            yield f"Attached file, not read: {name}"
 
 
 def form_values(reader: Any) -> Iterator[str]:
@@ -45,15 +49,15 @@ def form_values(reader: Any) -> Iterator[str]:
         values = dict(_values_of(widgets, "", {}, set()))
     if not values and isinstance(form, dict):
         yield from _xfa_values(_object(form.get("/XFA")))
-    for name, value in values.items():
-        yield f"{name}: {value}"
+    for label, value in values.values():
+        yield f"{label}: {value}"
 
 
 def _values_of(
     fields: list[dict[str, Any]], path: str, above: Mapping[str, Any], seen: set[int]
-) -> Iterator[tuple[str, str]]:
-    """Names and values; the fields below one share what it says of them. `seen`: a field may stand
-    below itself."""
+) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Names, each with a label and a value; the fields below one share what it says of them.
+    `seen`: a field may stand below itself."""
     for field in fields:
         if id(field) in seen or len(seen) > _MOST_FIELDS:
             continue
@@ -62,17 +66,37 @@ def _values_of(
         known = {**above, **own}
         name = ".".join(filter(None, (path, _text(field.get("/T")))))
         below = _dicts(field.get("/Kids"))
-        if known.get("/FT") != "/Sig" and (not below or "/V" in own):
+        if not below or "/V" in own:
             known.setdefault("/V", field.get("/AS") if known.get("/FT") == "/Btn" else None)
-            if value := _shown(known) or _rich_text(field.get("/RV")):
-                yield _text(field.get("/TU")) or name, value
+            value = _shown(known) or _rich_text(field.get("/RV"))
+            if not value and "/T" in field and _is_unchecked(known):
+                value = "no"
+            if value:
+                yield name, (_text(field.get("/TU")) or name, value)
         if below and "/V" not in own:
             yield from _values_of(below, name, known, seen)
 
 
+def _is_unchecked(known: Mapping[str, Any]) -> bool:
+    """True for a box to tick; a button, and one choice of several, has no "no"."""
+    return (
+        known.get("/FT") == "/Btn" and known["/V"] == "/Off" and not _has(known, _RADIO_OR_BUTTON)
+    )
+
+
+def _has(known: Mapping[str, Any], flags: int) -> bool:
+    value = known.get("/Ff")
+    return isinstance(value, int) and bool(value & flags)
+
+
 def _shown(known: Mapping[str, Any]) -> str:
     """The value as a person sees it in the form."""
-    value = known["/V"]
+    value = _object(known["/V"])
+    if known.get("/FT") == "/Sig":
+        signer = _text(value.get("/Name")) if isinstance(value, dict) else ""
+        return f"signed by {signer}" if signer else "signed" if value else ""
+    if known.get("/FT") == "/Tx" and _has(known, _PASSWORD):
+        return ""
     values = map(_object, value) if isinstance(value, list) else [_object(value)]
     options = _object(known.get("/Opt"))
     choices = list(map(_object, options)) if isinstance(options, list) else []

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from urllib.parse import unquote
+from contextlib import suppress
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from urllib.parse import unquote_to_bytes
 
 LONGEST = 80
 _SEPARATORS = re.compile(r"[/\\]")
 _UNFIT = re.compile(r'[<>:"|?*\[\]`]')
-_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
-_DAILY = re.compile("(?:[\xb0-\xd7][\xa1-\xfe])+")  # GB 2312, level 1
+_BEYOND_ASCII = re.compile(rb"[^\x00-\x7f]+")
+_DAILY = re.compile(b"(?:[\xb0-\xd7][\xa1-\xfe])+")  # GB 2312, level 1
+_EAST_ASIAN_LETTER = re.compile(r"[\u3005\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_EAST_ASIAN = re.compile(
+    r"[\x00-\x7f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef]+"
+)
+_BYTES = {"€": b"\x80", "\ufffd": b"\xff"}  # what is no pair; half a character
+_LOST = re.compile("\ufffd+")
+_CHARSET = re.compile(r"^[\w-]{1,20}'[\w-]{0,20}'(?=.*%)")
 _SURE = 4  # signs
 _MOST_TIMES = 3
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
@@ -42,34 +52,69 @@ def _restore_name(name: str) -> str:
     return name
 
 
-def _of_percents(name: str) -> str | None:
-    """The name of which a program made an address, if it has other letters than an address has."""
-    try:
-        restored = unquote(name, errors="strict")
-    except UnicodeError:
+def _of_words(name: str) -> str | None:
+    """The name that a mail program wrote in ASCII (RFC 2047)."""
+    if "=?" not in name:
         return None
-    return restored if restored != name and not restored.isascii() else None
+    try:
+        return str(make_header(decode_header(name)))
+    except (HeaderParseError, LookupError, ValueError):
+        return None
+
+
+def _of_percents(name: str) -> str | None:
+    """The name of which a program made an address or a header (RFC 5987), if it has other letters
+    than an address has."""
+    data = unquote_to_bytes(_CHARSET.sub("", name))
+    try:
+        restored = data.decode()
+    except UnicodeError:
+        restored = _daily_chinese(data)
+    return restored if restored and restored != name and not restored.isascii() else None
 
 
 def _of_single_bytes(name: str) -> str | None:
-    """The name before its UTF-8 was read as Latin-1 or Windows-1252."""
-    for encoding in ("latin-1", "cp1252"):
-        try:
-            return name.encode(encoding).decode("utf-8")
-        except UnicodeError:
-            continue
+    """The name before its UTF-8 was read as Latin-1, as an older system writes it."""
+    for encoding in ("latin-1", "cp1252", "cp437", "mac_roman", "cp1251"):
+        with suppress(UnicodeError):
+            data = name.encode(encoding)
+            if encoding != "cp1251" or len(data) - len(name.encode("ascii", "ignore")) >= _SURE:
+                return data.decode()
     return None
 
 
 def _of_gb(name: str) -> str | None:
-    """The name before its GB 2312 was read as Latin-1: pairs of signs that are daily characters."""
-    runs = _BEYOND_ASCII.findall(name)
+    """The name before its GB 2312 was read as Latin-1, or as DOS writes it."""
+    for encoding in ("latin-1", "cp437"):
+        with suppress(UnicodeError):
+            if restored := _daily_chinese(name.encode(encoding)):
+                return restored
+    return None
+
+
+def _daily_chinese(data: bytes) -> str:
+    """What the bytes say in GB 2312 if they are pairs for daily characters, else ""."""
+    runs = _BEYOND_ASCII.findall(data)
     if sum(map(len, runs)) < _SURE or not all(map(_DAILY.fullmatch, runs)):
-        return None
-    return name.encode("latin-1").decode("gb2312", "ignore")
+        return ""
+    return data.decode("gb2312", "ignore")
 
 
-_READINGS = (_of_percents, _of_single_bytes, _of_gb)
+def _of_double_bytes(name: str) -> str | None:
+    """The name before its UTF-8 was read in pairs, as a Chinese or Japanese system does.
+    Half a character that made no pair is lost; the rest of the name is not."""
+    for encoding in ("gb18030", "big5", "cp932"):
+        with suppress(UnicodeError):
+            pairs = (_BYTES.get(one) or one.encode(encoding) for one in name)
+            restored = _LOST.sub("_", b"".join(pairs).decode(errors="replace"))
+            letters = len(_EAST_ASIAN_LETTER.findall(restored))
+            is_sure = letters > 1 and 2 * (restored.count("_") - name.count("_")) <= letters
+            if is_sure and _EAST_ASIAN.fullmatch(restored):
+                return restored
+    return None
+
+
+_READINGS = (_of_words, _of_percents, _of_single_bytes, _of_double_bytes, _of_gb)
 
 
 def ending_of(name: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from bot.agents.llm.http_responses import json_values
 from bot.agents.llm.model import Declined, ModelFailed, Response
-from bot.agents.llm.streamed_text import MOST_TEXT, SURE, StreamedText
+from bot.agents.llm.streamed_text import MOST_TEXT, SURE, RestartSigns, StreamedText
 from bot.agents.model_text.cleaner import after_thoughts
 from bot.agents.tool_types import ToolCall
 from bot.text.json_text import dump_json, mend_characters
@@ -61,6 +61,7 @@ class ResponseAssembly:
         self._calls: list[_PartialCall] = []
         self._usage: Mapping[str, Any] = {}
         self._finish = ""
+        self._signs = RestartSigns()
         self.is_completion = False
         self.complete = False
         self.pieces = 0
@@ -104,6 +105,9 @@ class ResponseAssembly:
             if isinstance(message, dict) and not (is_piece and delta):
                 self._add(message, instead=not is_piece, whole=True)
             elif isinstance(delta, dict):
+                id = _str(event.get("id"))
+                if self._signs.begins_again(id, has_role=bool(delta.get("role"))):
+                    self._mark_restart()
                 self._add(delta)
             self._finish = finish or self._finish
             self.complete = self.complete or bool(self._finish) or self._text.is_full
@@ -183,6 +187,11 @@ class ResponseAssembly:
         before.add(piece)
         return before
 
+    def _mark_restart(self) -> None:
+        arguments = (call.arguments for call in self._calls)
+        for text in (self._text, *self._thoughts.values(), *arguments):
+            text.mark_restart()
+
     def _keep_signatures(self, before: list[_PartialCall]) -> None:
         """Gives the calls of a repetition what the same calls carried `before`."""
         for place, call in enumerate(self._calls):
@@ -242,7 +251,7 @@ class ResponseAssembly:
         """Each call once: one that comes again without an id of its own is a repetition."""
         taken_ids: set[str] = set()
         seen_calls: set[tuple[str, str]] = set()
-        for call in self._calls:
+        for call in filter(self._is_last_attempt, self._calls):
             name, arguments = (
                 mend_characters(call.name),
                 mend_characters(_without_repetition(call.arguments)),
@@ -254,6 +263,14 @@ class ResponseAssembly:
             id = call.id if has_own_id else _new_id()
             taken_ids.add(id)
             yield ToolCall(id, name, arguments, call.extra)
+
+    def _is_last_attempt(self, call: _PartialCall) -> bool:
+        """False if the same call follows whole, because its arguments broke off."""
+        if _object(str(call.arguments)):
+            return True
+        later = self._calls[self._calls.index(call) + 1 :]
+        same = (one for one in later if (one.index, one.name) == (call.index, call.name))
+        return not any(_object(str(one.arguments)) for one in same)
 
     def _thoughtful_content(self, text: str) -> dict[str, Any]:
         """The content as parts, where thoughts are among them (Mistral)."""

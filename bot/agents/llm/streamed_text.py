@@ -6,20 +6,27 @@ from __future__ import annotations
 SURE = 16
 PAIRED = 6  # pieces
 
+_ALIKE = 8  # characters, of two beginnings where the endpoint says that it begins again
+_ENDS = tuple(".!?:;…。！？：；\n")  # what has been said whole may be said twice
+
 # Characters; no card shows as much. What follows is not read.
 MOST_TEXT = 100_000
 
 
 class StreamedText:
     """A text as far as it has come. A last piece that repeats all others, and pieces that each
-    begin with the one before, replace the text. Where every piece comes twice, one is left out."""
+    begin with the one before, replace the text. Where every piece comes twice, one is left out. A
+    text that breaks off and begins again is what it is the second time."""
 
-    __slots__ = ("_before", "_count", "_grows", "_is_paired", "_once", "_varies", "last")
+    __slots__ = ("_before", "_count", "_grows", "_is_marked", "_is_paired", "_once", "_repeated",
+                 "_seam", "_varies", "last")  # fmt: skip
 
     def __init__(self) -> None:
         self._before = self.last = self._once = ""
         self._count, self._grows = 0, True
         self._is_paired, self._varies = True, False
+        self._seam = self._repeated = 0  # where it may begin again; how much of it has come again
+        self._is_marked = False
 
     def __str__(self) -> str:
         if self._is_paired and self._varies and self._count >= PAIRED:
@@ -51,3 +58,49 @@ class StreamedText:
         self._before += self.last
         self.last = piece
         self._count += 1
+        self._look_for_restart()
+
+    def mark_restart(self) -> None:
+        """Says that the endpoint may begin again with the next piece."""
+        self._is_marked, self._seam = True, 0
+
+    def _look_for_restart(self) -> None:
+        if not self._seam:
+            is_cut_off = not self._before[-SURE:].rstrip(" ").endswith(_ENDS)
+            if not self._is_marked and (len(self._before) < SURE or not is_cut_off):
+                return
+            self._seam, self._repeated = len(self._before), 0
+        left = self.last[: self._seam - self._repeated]
+        if left and not self._before.startswith(left, self._repeated):
+            places = enumerate(zip(left, self._before[self._repeated :], strict=False))
+            same = next(place for place, (piece, before) in places if piece != before)
+            if self._is_marked and self._repeated + same >= _ALIKE:
+                self._restart()
+            self._seam, self._is_marked = 0, False
+            return
+        self._repeated += len(left)
+        goes_on = len(left) < len(self.last) and not (self._is_paired or self._grows)
+        if self._repeated == self._seam and (self._is_marked or goes_on):
+            self._restart()
+
+    def _restart(self) -> None:
+        self._before = self._before[self._seam :]
+        self._seam, self._is_marked = 0, False
+        self._count, self._grows, self._is_paired = max(self._count, 3), False, False
+
+
+class RestartSigns:
+    """Tells where a server may give its answer from the beginning again: under another id, or with
+    a role after pieces without one. A server that goes on elsewhere does the same, so that the
+    words decide."""
+
+    def __init__(self) -> None:
+        self._id, self._pieces, self._has_role = "", 0, True
+
+    def begins_again(self, id: str, *, has_role: bool) -> bool:
+        """Takes the next piece. Ids that are new for every piece say nothing."""
+        is_other = bool(id) and id != self._id
+        begins = (is_other and self._pieces > 1) or (has_role and not self._has_role)
+        self._pieces = 1 if is_other else self._pieces + 1
+        self._id, self._has_role = id or self._id, has_role
+        return begins

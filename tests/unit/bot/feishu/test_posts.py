@@ -206,6 +206,14 @@ def test_a_picture_in_a_node_of_any_kind_is_loaded(tag: str) -> None:
     assert "ELM" in found.template
 
 
+@every_row("tag", ["media", "video"])
+def test_of_a_video_not_its_first_picture_is_loaded(tag: str) -> None:
+    video = {"tag": tag, "file_key": "file_v3_1", "image_key": "img_v3_1", "file_name": "a.mp4"}
+    found = read(content=[[video]])
+    assert found.template == "[video]"
+    assert [(one.kind, one.key) for one in found.attachments] == [("media", "file_v3_1")]
+
+
 def test_an_unknown_node_is_named_and_not_lost() -> None:
     assert read(content=[[{"tag": "hologram"}]]).template == "[hologram]"
 

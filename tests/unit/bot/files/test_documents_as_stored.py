@@ -268,6 +268,8 @@ def test_what_people_wrote_into_a_pdf_is_read_however_it_is_stored() -> None:
     colours = [text("Red"), text("Blue")]
     radio = {**button, "/T": text("colour"), "/V": name("/1"), "/Opt": colours, "/Kids": [kid]}
     person = {**words, "/T": text("person"), "/Kids": [{"/T": text("name"), "/V": text("Lin")}]}
+    signed = {"/FT": name("/Sig"), "/T": text("seal"), "/V": {"/Name": text("Lin")}}
+    due = {**words, "/T": text("a"), "/TU": text("Day"), "/V": text("1 May")}
     for fields, line in (
         ([radio], "colour: Blue"),
         ([{**button, "/T": text("agreed"), "/AS": name("/Yes")}], "agreed: yes"),
@@ -275,12 +277,32 @@ def test_what_people_wrote_into_a_pdf_is_read_however_it_is_stored() -> None:
         ([{**words, "/T": text("count"), "/V": NumberObject(7)}], "count: 7"),
         ([{**words, "/T": text("⼈"), "/V": text("⽉")}], "人: 月"),
         ([person], "person.name: Lin"),
+        ([{**button, "/T": text("agreed"), "/V": name("/Off")}], "agreed: no"),
+        ([signed], "seal: signed by Lin"),
+        ([due, {**due, "/T": text("b"), "/V": text("2 May")}], "Day: 1 May\nDay: 2 May"),
     ):
         assert line in read("a.pdf", filled_in(fields))["text"]
     widget = {**words, "/T": text("room"), "/V": text("OAK"), "/Subtype": name("/Widget")}
     assert "room: OAK" in read("a.pdf", filled_in([widget], listed=False))["text"]
     notes = [NullObject(), {"/Subtype": name("/FreeText"), "/RC": rich}]
     assert "Note: OAK is free" in read("a.pdf", filled_in([], notes=notes))["text"]
+    file = {"/Subtype": name("/FileAttachment"), "/FS": {"/UF": text("plan.xlsx")}}
+    read_text = read("a.pdf", filled_in([], notes=[file]))["text"]
+    assert "Attached file, not read: plan.xlsx" in read_text
+
+
+def test_a_form_says_nothing_of_secrets_and_of_what_nobody_chose() -> None:
+    from pypdf.generic import NameObject, NumberObject, TextStringObject
+
+    text, name = TextStringObject, NameObject
+    button = {"/FT": name("/Btn"), "/V": name("/Off")}
+    fields = [
+        {"/FT": name("/Tx"), "/T": text("pin"), "/V": text("4711"), "/Ff": NumberObject(1 << 13)},
+        {**button, "/T": text("send"), "/Ff": NumberObject(1 << 16)},
+        {**button, "/T": text("size"), "/Ff": NumberObject(1 << 15), "/Kids": [{}]},
+        {"/FT": name("/Sig"), "/T": text("seal")},
+    ]
+    assert read("a.pdf", filled_in(fields))["text"] == "Plan"
 
 
 def test_the_data_of_an_xfa_form_are_read() -> None:

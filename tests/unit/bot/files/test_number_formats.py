@@ -43,6 +43,7 @@ MIDNIGHT = dt.datetime.fromisoformat("2026-03-05")
         (1e300, "0.00", "1E+300"),
         (True, None, "TRUE"),
         ("#DIV/0!", "0%", "#DIV/0!"),
+        ("Main St 1_x000D_\n20100 Turku", "@", "Main St 1 20100 Turku"),
         (MIDNIGHT, 'yyyy"年"m"月"d"日"', "2026-03-05"),
         (MIDNIGHT, "yyyy-mm-dd hh:mm", "2026-03-05 00:00"),
         (MIDNIGHT.replace(hour=9, minute=8, second=7), "m/d/yy h:mm:ss", "2026-03-05 09:08:07"),
