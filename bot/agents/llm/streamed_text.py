@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+from operator import eq
+
 # Shorter texts may say the same twice: "no" and "no", "1" and "1".
 SURE = 16
 PAIRED = 6  # pieces
 
 _ALIKE = 8  # characters, of two beginnings where the endpoint says that it begins again
-_ENDS = tuple(".!?:;…。！？：；\n")  # what has been said whole may be said twice
 
 # Characters; no card shows as much. What follows is not read.
 MOST_TEXT = 100_000
@@ -15,8 +17,8 @@ MOST_TEXT = 100_000
 
 class StreamedText:
     """A text as far as it has come. A last piece that repeats all others, and pieces that each
-    begin with the one before, replace the text. Where every piece comes twice, one is left out. A
-    text that breaks off and begins again is what it is the second time."""
+    begin with the one before, replace the text. Where every piece comes twice, one is left out.
+    Where the endpoint says that it may begin again, the words decide (`mark_restart`)."""
 
     __slots__ = ("_before", "_count", "_grows", "_is_marked", "_is_paired", "_once", "_repeated",
                  "_seam", "_varies", "last")  # fmt: skip
@@ -62,30 +64,26 @@ class StreamedText:
 
     def mark_restart(self) -> None:
         """Says that the endpoint may begin again with the next piece."""
-        self._is_marked, self._seam = True, 0
+        self._is_marked, self._seam, self._repeated = True, len(self._before) + len(self.last), 0
 
     def _look_for_restart(self) -> None:
-        if not self._seam:
-            is_cut_off = not self._before[-SURE:].rstrip(" ").endswith(_ENDS)
-            if not self._is_marked and (len(self._before) < SURE or not is_cut_off):
-                return
-            self._seam, self._repeated = len(self._before), 0
-        left = self.last[: self._seam - self._repeated]
-        if left and not self._before.startswith(left, self._repeated):
-            places = enumerate(zip(left, self._before[self._repeated :], strict=False))
-            same = next(place for place, (piece, before) in places if piece != before)
-            if self._is_marked and self._repeated + same >= _ALIKE:
-                self._restart()
-            self._seam, self._is_marked = 0, False
+        if not self._is_marked:
             return
-        self._repeated += len(left)
-        goes_on = len(left) < len(self.last) and not (self._is_paired or self._grows)
-        if self._repeated == self._seam and (self._is_marked or goes_on):
+        left = self.last[: self._seam - self._repeated]
+        if self._before.startswith(left, self._repeated):
+            self._repeated += len(left)
+            if self._repeated == self._seam:
+                self._restart()
+            return
+        pairs = map(eq, left, self._before[self._repeated :])
+        self._repeated += sum(takewhile(bool, pairs))
+        if self._repeated >= _ALIKE:
             self._restart()
+        self._is_marked = False
 
     def _restart(self) -> None:
         self._before = self._before[self._seam :]
-        self._seam, self._is_marked = 0, False
+        self._is_marked = False
         self._count, self._grows, self._is_paired = max(self._count, 3), False, False
 
 

@@ -44,9 +44,6 @@ ROLE = chunk(role="assistant", content="")
         ),
         ([*told("The city ", "of Turku"), *told("The city is ", "Turku.", id="b")],
          "The city is Turku."),
-        (told(*ANSWER[:2], *ANSWER), WHOLE),
-        (told("渡轮九点从图尔库开，请提前", "到码头", "渡轮九点从图尔库开，请提前", "到码头", "。"),
-         "渡轮九点从图尔库开，请提前到码头。"),
     ],
 )  # fmt: skip
 def test_an_answer_that_begins_again_is_what_it_is_the_last_time(
@@ -62,6 +59,8 @@ def test_an_answer_that_begins_again_is_what_it_is_the_last_time(
         ("Row, row, ", "row your boat, ", "row, row, ", "row your boat"),
         ("| a | b |\n", "| 1 | 2 |\n", "| 1 | 2 |\n", "| 3 | 4 |"),
         ("Yes. ", "Yes. ", "Yes. ", "That is right."),
+        *((("la " * 60)[:9], *[("la " * 60)[at : at + 5] for at in range(9, 180, 5)]),),
+        ("渡轮九点从图尔库开", "，", "渡轮九点从图尔库开", "，", "渡轮九点从图尔库开", "！"),
     ],
 )
 def test_text_that_repeats_itself_stays(pieces: tuple[str, ...]) -> None:
