@@ -31,7 +31,7 @@ declare
   }';
   -- What these and those of the service are made of, in a schema that no API serves.
   of_functions constant text[] := '{
-    told_since, look_up_told_since, tenant_outside_groups, chats_of_sender, turns_under_way, import_since, readable_imports, tell_nothing, tell_all, facts_since,
+    told_since, look_up_told_since, tenant_outside_groups, chats_of_sender, turns_under_way, import_since, readable_imports, tell_nothing, tell_all, rules_of, facts_since,
     chat_of, root_of, require_identity, refuse_identity, require_place, refuse_place, require_card_count, refuse_card_count, require_size, refuse_size,
     require_turn_stands, card_is_too_late, withdraw_own, is_card_of_others,
     next_sources, note_fields, keep_note_change,
@@ -53,7 +53,7 @@ declare
     accepted_press, is_pressed, is_private, led_to, goes_with, last_card, answered_message, asked_in, written_at,
     turn_of_card, keep_feedback, sources_lock, names_lock, besides_taking_back, withdraw_kept, asking_words,
     keep_source_terms, keep_told_terms, keep_talk_terms, reader_number, is_gone,
-    thread_source, thread_sources, noted_sources, given_sources, given_messages, given_besides, kept_foot, told_foot, cited_ids, also_read, with_cited, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
+    thread_source, thread_sources, noted_sources, given_sources, given_parts, kept_foot, told_foot, cited_ids, also_read, with_cited, quoted_messages, everyday_words, everyday_chinese, without_everyday_chinese, grammar_signs, without_ids, whole_numbers, telling_terms, plain_words, telling_phrases, phrases_in, is_distinctive, tells, words_in, words_of_call
   }';
   -- The same, and the console: where turns come from, what they were made of, and how they ended.
   of_origins constant text[] := '{turn_chain, first_asked, is_question, outcomes, lists_ids, told_record, record_fields, whole_record, given_ids}';

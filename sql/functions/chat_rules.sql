@@ -2,17 +2,21 @@
 
 -- The rules that the chat set, name → value; a rule without a column is a key of `choices`. told_since_ms: what
 -- was said before is not told here.
-create or replace function public.get_chat_rules(p_chat_id text, p_tenant_key text) returns jsonb
-language sql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
+create or replace function bot_private.rules_of(p_chat_id text, p_tenant_key text) returns table (rules jsonb)
+language sql stable security invoker
+begin atomic
   select coalesce((
     select r.choices || jsonb_build_object(
       'mode', r.mode, 'language', r.language, 'instructions', r.instructions,
       'proactive', case when r.proactive then 'on' end, 'history', r.history, 'told_since_ms',
       (extract(epoch from nullif(bot_private.told_since(), '-infinity')) * 1000)::bigint)
     from public.chat_rules r
-    where r.chat_id = p_chat_id and r.tenant_key = p_tenant_key), '{}')
-$$;
+    where r.chat_id = p_chat_id and r.tenant_key = p_tenant_key), '{}');
+end;
+
+create or replace function public.get_chat_rules(p_chat_id text, p_tenant_key text) returns jsonb
+language sql stable security invoker set search_path = pg_catalog, pg_temp
+as $$ select r.rules from bot_private.rules_of(p_chat_id, p_tenant_key) r $$;
 
 -- From here on this transaction's functions see what they store, change or delete, and tell nothing of it
 -- (p_nothing false: they tell again).

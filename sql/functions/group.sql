@@ -462,7 +462,7 @@ begin
     v_conversation := public.append_to_conversation(
       p_chat_id, p_tenant_key, p_records, p_at, p_active_since, p_keep, false, true, p_held);
   end if;
-  v_rules := public.get_chat_rules(p_chat_id, p_tenant_key);
+  select r.rules into v_rules from bot_private.rules_of(p_chat_id, p_tenant_key) r;
   if v_conversation is null and v_likely is not null
      and coalesce(v_rules ->> 'mode', p_mode) = p_mode and v_rules ->> 'proactive' is null
      and (p_records is null or v_likely ->> 'p_root_id' is null

@@ -13,14 +13,19 @@ as $$
         where m.turn_id = t.id and m.role = 'assistant' and m.tool_calls <> '[]'))
 $$;
 
+-- Characters that a prompt shows of another person's line, or of an answer to one.
+create or replace function bot_private.longest_line(p_role text default 'user') returns integer
+language sql immutable parallel safe security invoker
+return case p_role when 'user' then 1000 else 300 end;
+
 -- The lines of a place by their ids, in the order in which they were said, the last of p_ids last: messages of turns,
 -- the cards of one answer as one, and, by negative numbers, lines of the chat's transcript. What tools did is told to
 -- the person they did it for, p_actor_id, and to nobody else; of long texts of others the beginning.
 create or replace function bot_private.messages_told(
   p_ids bigint[], p_actor_id text, p_chat_id text default null
-) returns jsonb
-language sql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
+) returns table (lines jsonb)
+language sql stable security invoker
+begin atomic
   with told as materialized (
     select m.id, m.turn_id, m.role, m.actor_id, m.actor_name, m.created_at, m.message_id, m.tool_calls,
            m.actor_id = p_actor_id as is_own, m.content
@@ -57,13 +62,8 @@ as $$
       || case when t.message_id = any (c.ids) then '{"command": true}'::jsonb else '{}' end
     from heard t, commands c, to_timestamp(t."timestamp" / 1000.0) l (said_at)
   )
-  select coalesce(jsonb_agg(l.line order by l.id = p_ids[cardinality(p_ids)], l.said_at, l.id), '[]') from lines l
-$$;
-
--- Characters that a prompt shows of another person's line, or of an answer to one.
-create or replace function bot_private.longest_line(p_role text default 'user') returns integer
-language sql immutable parallel safe security invoker
-return case p_role when 'user' then 1000 else 300 end;
+  select coalesce(jsonb_agg(l.line order by l.id = p_ids[cardinality(p_ids)], l.said_at, l.id), '[]') from lines l;
+end;
 
 -- So many bytes of the newest lines of others a window shows.
 create or replace function bot_private.others_bytes() returns integer

@@ -66,31 +66,25 @@ $$;
 -- known: what they are told privately comes from there. Null: their token does not say.
 create or replace function bot_private.reads_elsewhere(
   p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text
-) returns boolean
-language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_own text;
-begin
-  if p_user_id <> p_actor_id then
-    return null;
-  end if;
-  v_own := public.own_tenant();
-  return exists (
+) returns table (elsewhere boolean)
+language sql stable security invoker
+begin atomic
+  select case when p_user_id = p_actor_id then
+    exists (
       select from public.chat_members m
-      where m.open_id = p_actor_id and m.tenant_key = v_own and m.chat_id <> p_chat_id
+      where m.open_id = p_actor_id and m.tenant_key = o.tenant_key and m.chat_id <> p_chat_id
         and m.left_at is null and m.seen_at > now() - public.membership_lasts())
     or exists (
       select from public.p2p_chats p
       where p.open_id = p_actor_id and p.tenant_key = p_tenant_key and p.chat_id <> p_actor_id
-        and coalesce(p.person_tenant, v_own) = v_own)
+        and coalesce(p.person_tenant, o.tenant_key) = o.tenant_key)
     or exists (
       select from public.chat_imports i
       where i.chat_id = p_chat_id and i.tenant_key = p_tenant_key and i.chat_type = 'group'
         and i.state <> 'removing'
-        and bot_private.import_since(i.id, p_actor_id) < bot_private.import_since(i.id, null));
-end
-$$;
+        and bot_private.import_since(i.id, p_actor_id) < bot_private.import_since(i.id, null)) end
+  from (select public.own_tenant() as tenant_key) o;
+end;
 
 -- What the person told the bot where the group p_but_chat_id cannot read it, in p2p or in other groups, and what they may
 -- read of that group's imported history while not all of it may, that shares a word with p_query: JSON array of

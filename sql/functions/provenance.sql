@@ -39,20 +39,18 @@ create or replace function bot_private.reader_number(p_turn_id text) returns big
 language sql immutable parallel safe security invoker
 return hashtextextended(p_turn_id, 0);
 
--- The ids of messages that are om_ and 32 digits, as numbers of 16 bytes; and those of p_ids that are none.
-create or replace function bot_private.given_messages(p_ids text[]) returns uuid[]
-language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select array(select substr(g.id, 4)::uuid from unnest(p_ids) with ordinality g (id, place)
-               where g.id ~ '^om_[0-9a-f]{32}$' order by g.place)
-$$;
-
-create or replace function bot_private.given_besides(p_ids text[]) returns text[]
-language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select array(select g.id from unnest(p_ids) with ordinality g (id, place)
-               where g.id !~ '^om_[0-9a-f]{32}$' order by g.place)
-$$;
+-- What an answer was given, as agent_turns keeps it: the ids of messages that are om_ and 32 digits as numbers of 16 bytes, and
+-- those that are none.
+create or replace function bot_private.given_parts(p_ids text[]) returns table (messages uuid[], besides text[])
+language sql immutable security invoker
+begin atomic
+  with ids as materialized (
+    select i.id, i.place, i.id ~ '^om_[0-9a-f]{32}$' as is_number from unnest(p_ids) with ordinality i (id, place)
+  )
+  select coalesce(array_agg(substr(i.id, 4)::uuid order by i.place) filter (where i.is_number), '{}'),
+         coalesce(array_agg(i.id order by i.place) filter (where not i.is_number), '{}')
+  from ids i;
+end;
 
 -- All that an answer was given, by agent_turns.given_messages and agent_turns.given: records name the ids by their places
 -- in this.
@@ -77,8 +75,9 @@ as $$
       offset 0) h
     where h.terms <> '{}'
   ), span as materialized (
-    select array_agg(message_id) as ids, bot_private.given_messages(array_agg(message_id)) as messages,
-           to_timestamp(min("timestamp") / 1000 - 60) as since from gone
+    select l.ids, k.messages, l.since
+    from (select array_agg(message_id) as ids, to_timestamp(min("timestamp") / 1000 - 60) as since from gone) l,
+      bot_private.given_parts(l.ids) k
   ), turns as (
     select t.id, t.created_at, t.given_messages, t.given from span s join public.agent_turns t
       on hashtextextended(t.chat_id, 0) = hashtextextended(p_chat_id, 0) and t.created_at >= s.since
@@ -595,7 +594,7 @@ language sql stable security invoker set search_path = pg_catalog, pg_temp
 as $$
   select t.* from public.agent_turns t
   where t.created_at >= p_since - interval '1 day' and t.updated_at >= p_since
-    and (t.given_messages && (select bot_private.given_messages(p_sources)) or t.given && p_sources or t.read_messages && p_sources or t.drawn_on && p_sources
+    and (t.given_messages && (select k.messages from bot_private.given_parts(p_sources) k) or t.given && p_sources or t.read_messages && p_sources or t.drawn_on && p_sources
       or t.origin = 'button' and 'answer:' || t.parent_id = any (p_sources)
       or t.id in (select s.turn_id from public.agent_digest_sources s where s.message_id = any (p_sources)))
   order by t.created_at, t.id

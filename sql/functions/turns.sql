@@ -3,6 +3,9 @@
 -- Here and in the other files every function of a turn takes the identity explicitly and filters by
 -- it; the token has to say the same, and its policies decide what may be read. JSON travels as text: PostgREST-compatible servers disagree on jsonb
 -- arguments. Errors of our own have codes PTxyz, which PostgREST answers as HTTP status xyz.
+--
+-- Small functions without a search path, of the form `return …` or `begin atomic … end`, are no calls: the planner writes
+-- the former into their callers' expressions and the latter, which give a table, into the queries that name them in `from`.
 
 -- Who is refused, and with which words.
 create or replace function bot_private.refuse_identity(
@@ -34,7 +37,6 @@ return case when starts_with(p_conversation_id, 'feishu:doc:') then 'main'
 
 -- A missing identity fails closed; and under a token it is the token's: nobody names another.
 -- True, so that a function may ask for it where it declares its variables, before any other work.
--- In this form, as in that of require_size, the planner writes it into its caller's expression.
 create or replace function bot_private.require_identity(
   p_user_id text, p_actor_id text, p_conversation_id text
 ) returns boolean
@@ -198,6 +200,8 @@ declare
   v_summarised bigint;
   v_summary public.agent_summaries;
   v_first jsonb;
+  v_window bigint[];
+  v_history jsonb;
 begin
   if exists (
       select from public.recalled_messages r
@@ -277,11 +281,14 @@ begin
         select r from unnest(f.read_messages) r where not starts_with(r, 'answer:')))
       from bot_private.turn_chain(p_turn_id) f where f.origin <> 'again' limit 1);
   end if;
+  v_window := bot_private.window_ids(
+    p_tenant_key, p_conversation_id, p_chat_id, p_user_id, p_actor_id, v_question, p_recent_s, p_history_limit - 1,
+    bot_private.others_bytes());
+  select t.lines into v_history
+  from bot_private.messages_told(v_window || v_question, p_actor_id, p_chat_id) t;
   return jsonb_build_object(
     'turn_id', p_turn_id, 'state', v_turn.state, 'attempts', v_turn.attempts, 'reply', '[]'::jsonb,
-    'history', bot_private.messages_told(bot_private.window_ids(
-        p_tenant_key, p_conversation_id, p_chat_id, p_user_id, p_actor_id, v_question, p_recent_s,
-        p_history_limit - 1, bot_private.others_bytes()) || v_question, p_actor_id, p_chat_id),
+    'history', v_history,
     'done', to_jsonb(v_turn.done),
     'working_memory',
       bot_private.facts_told(p_conversation_id, p_user_id, p_tenant_key, p_content),
@@ -363,13 +370,11 @@ begin
   v_opened := public.open_turn(
     p_turn_id, p_conversation_id, p_chat_id, p_root_id, p_user_id, p_actor_id, p_actor_name,
     p_tenant_key, p_content, p_history_limit, p_fold_after, p_origin, p_recent_s, p_asked_ms);
-  v_more := jsonb_build_object('rules', public.get_chat_rules(p_chat_id, p_tenant_key),
-                               'documents', bot_private.documents_were_told());
-  if v_opened ->> 'state' = 'open' then
-    if p_elsewhere then
-      v_more := v_more || jsonb_build_object('elsewhere', bot_private.reads_elsewhere(
-        p_user_id, p_actor_id, p_tenant_key, p_chat_id));
-    end if;
+  select jsonb_build_object('rules', r.rules, 'documents', bot_private.documents_were_told()) into v_more
+  from bot_private.rules_of(p_chat_id, p_tenant_key) r;
+  if p_elsewhere and v_opened ->> 'state' = 'open' then
+    select v_more || jsonb_build_object('elsewhere', e.elsewhere) into v_more
+    from bot_private.reads_elsewhere(p_user_id, p_actor_id, p_tenant_key, p_chat_id) e;
   end if;
   v_opened := v_opened || v_more;
   if v_recall is not null and v_opened ->> 'state' = 'open' then
@@ -439,8 +444,9 @@ begin
   set state = case when v_cards = '[]' then 'sent' else 'pending' end, shown = bot_private.kept_foot(p_shown::jsonb),
       -- an answer quotes its sources, so it goes with any of them
       read_messages = bot_private.also_read(t.read_messages, p_shown::jsonb),
-      given_messages = bot_private.given_messages(v_given), given = bot_private.given_besides(v_given),
+      given_messages = g.messages, given = g.besides,
       intended = p_intended::jsonb, forgets = t.forgets or v_cards = '[]', updated_at = now()
+  from bot_private.given_parts(v_given) g
   where t.id = p_turn_id and t.user_id = p_user_id and t.conversation_id = p_conversation_id
     and t.state = 'open' and (t.attempts > 3 or not exists (
       select from public.recalled_messages r
@@ -717,11 +723,11 @@ begin
     perform bot_private.keep_source_terms(p_turn_id, v_read, '{}');
     v_read := v_read - p_turn_id;
     update public.agent_turns t
-    set given_messages = bot_private.given_messages(bot_private.given_sources(p_given::jsonb)),
-        given = bot_private.given_besides(bot_private.given_sources(p_given::jsonb)),
+    set given_messages = g.messages, given = g.besides,
         read_messages = case when t.read_messages = '{}' then (array(
           select jsonb_array_elements_text(v_read)
           union select unnest(bot_private.noted_sources(v_read, 50))))[:50] else t.read_messages end
+    from bot_private.given_sources(p_given::jsonb) s (ids), bot_private.given_parts(s.ids) g
     where t.id = p_turn_id;
     if exists (
       select from public.agent_turns t

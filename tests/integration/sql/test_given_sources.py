@@ -53,9 +53,8 @@ def test_ids_of_feishu_are_kept_as_numbers_and_told_as_they_were(
     ids = [f"om_{n * 2**64:032x}" for n in (3, 1)]
     others = ["om_1", f"om_{9:032X}F", f"om_{10:032X}", f"om_{4:033x}", f"answer:om_{5:032x}"]
     row = database.execute(
-        "with k as (select bot_private.given_messages(%(ids)s) as m,"
-        "                  bot_private.given_besides(%(ids)s) as b)"
-        " select bot_private.given_ids(m, b), pg_column_size(m), b from k",
+        "select bot_private.given_ids(messages, besides), pg_column_size(messages), besides"
+        " from bot_private.given_parts(%(ids)s)",
         {"ids": [others[0], *ids, *others[1:]]},
     ).fetchone()
 

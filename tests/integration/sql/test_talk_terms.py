@@ -16,8 +16,7 @@ _TURNS = """
 insert into agent_turns (id, conversation_id, user_id, actor_id, tenant_key, chat_id, state,
                          given_messages)
 select 'om_' || %(chat)s || n, %(thread)s, %(person)s, %(person)s, %(tenant)s, %(chat)s, 'sent',
-       bot_private.given_messages(array(
-         select 'om_' || lpad(l::text, 32, '0') from generate_series(1, 20) l))
+       array(select lpad(l::text, 32, '0')::uuid from generate_series(1, 20) l)
 from generate_series(1, %(turns)s) n
 """
 
@@ -125,8 +124,8 @@ def test_a_line_is_kept_once_and_goes_with_the_last_turn_that_was_given_it(
     chat: psycopg.Connection, line: str
 ) -> None:
     chat.execute(
-        "update agent_turns set given = bot_private.given_besides(%(lines)s),"
-        " given_messages = bot_private.given_messages(%(lines)s) where chat_id = %(chat)s",
+        "update agent_turns set given = k.besides, given_messages = k.messages"
+        " from bot_private.given_parts(%(lines)s) k where chat_id = %(chat)s",
         {"lines": [line], "chat": HERE},
     )
     hear(chat, line, *(f"om_{n}" for n in range(1, 10)))
