@@ -19,15 +19,11 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m sandbox", description=__doc__)
     made.add_argument("--port", type=int, default=8900, help="0 picks a free one (8900)")
     made.add_argument("--webhook-url", default="", help="where the app receives events")
-    made.add_argument("--card-webhook-url", help="where it receives card callbacks (the same)")
     made.add_argument("--app-id", default=preset.app_id)
     made.add_argument("--app-secret", default=preset.app_secret)
     made.add_argument("--encrypt-key", default=preset.encrypt_key)
     made.add_argument("--verification-token", default=preset.verification_token)
-    made.add_argument("--bot-name", default=preset.bot_name)
     made.add_argument("--retry-scale", type=float, default=1.0, help="factor on 15 s … 6 h (1)")
-    made.add_argument("--token-life", type=int, default=preset.token_life_s, help="seconds")
-    made.add_argument("--stream-life", type=float, default=preset.stream_life_s, help="seconds")
     made.add_argument("--uuid-life", type=float, default=preset.uuid_life_s, help="seconds")
     made.add_argument("--journal", type=Path, help="file that lets the chat survive a restart")
     made.add_argument("--no-rate-limits", action="store_true", help="for benchmarks")
@@ -43,12 +39,8 @@ def config_from(options: argparse.Namespace) -> SandboxConfig:
         encrypt_key=options.encrypt_key,
         verification_token=options.verification_token,
         webhook_url=options.webhook_url,
-        card_webhook_url=options.card_webhook_url,
-        bot_name=options.bot_name,
         retry_scale=options.retry_scale,
         rate_limits=not options.no_rate_limits,
-        token_life_s=options.token_life,
-        stream_life_s=options.stream_life,
         uuid_life_s=options.uuid_life,
         all_group_messages=not options.mentions_only,
         journal=options.journal,

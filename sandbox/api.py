@@ -13,7 +13,6 @@ from flask import Blueprint, Response, current_app, g, request
 from sandbox.errors import ApiError, not_played, scope_missing, scope_not_approved
 from sandbox.http import (
     check_pace,
-    choose_ids,
     current_platform,
     done,
     finish_call,
@@ -22,6 +21,7 @@ from sandbox.http import (
     new_log_id,
     note_call,
     refused,
+    require_open_ids,
 )
 from sandbox.views import (
     agendas,
@@ -119,11 +119,9 @@ def _before() -> Response | None:
         return answer
     if (method := _METHODS.get(str(request.endpoint))) is None:
         return None
-    platform = current_platform()
-    with platform.world.lock:
-        choose_ids(request.args.get("user_id_type") or "open_id")
+    require_open_ids(request.args.get("user_id_type") or "open_id")
     if method.tokens:
-        with platform.world.lock:
+        with current_platform().world.lock:
             _authorise(method, request.headers.get("Authorization", ""))
             check_pace(str(request.endpoint))
     _refuse_parameters()

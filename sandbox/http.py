@@ -14,8 +14,7 @@ from sandbox.world.entities import new_id
 from sandbox.world.limits import MINUTE_PACES, PACES, PER_MINUTE, PER_S
 from sandbox.world.messaging import Draft
 
-PLAYED_IDS = ("open_id", "union_id")
-ID_TYPES = (*PLAYED_IDS, "user_id")
+ID_TYPES = ("open_id", "union_id", "user_id")
 
 
 def current_platform() -> SandboxPlatform:
@@ -77,36 +76,15 @@ def json_body() -> dict[str, Any]:
         raise ApiError(9499, "Bad Request") from None
     if not isinstance(body, dict):
         raise ApiError(9499, "Bad Request")
-    swapped: dict[str, Any] = _swapped(body)
-    return swapped
+    return body
 
 
-def choose_ids(kind: str) -> None:
-    """People of this call are named by ids of this kind. Raises ApiError for another."""
+def require_open_ids(kind: str) -> None:
+    """Raises ApiError for a call that names people by other ids."""
     if kind not in ID_TYPES:
         raise not_an_option("user_id_type", kind, ID_TYPES)
-    if kind not in PLAYED_IDS:
+    if kind != ID_TYPES[0]:
         raise not_played(f"user_id_type={kind}")
-    people = current_platform().world.people.values()
-    g.ids = {}
-    if kind == "union_id":
-        for one in people:
-            g.ids |= {one.open_id: one.union_id, one.union_id: one.open_id}
-        g.ids["open_id"] = kind  # the value of member_id_type and its like
-
-
-def own_id(person: str) -> str:
-    """The open id of whom a path names by the ids of this call."""
-    return str(_swapped(person))
-
-
-def _swapped(value: Any) -> Any:
-    """The value with people's other ids: from the request to ours, and from ours to the answer."""
-    if isinstance(value, dict):
-        return {name: _swapped(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_swapped(one) for one in value]
-    return g.get("ids", {}).get(value, value) if isinstance(value, str) else value
 
 
 def draft(body: dict[str, Any]) -> Draft:
@@ -128,7 +106,7 @@ def check_pace(api: str) -> None:
 
 def done(data: dict[str, Any]) -> Response:
     """`{"code": 0, "msg": "success", "data": ...}`"""
-    return json_response({"code": 0, "msg": "success", "data": _swapped(data)})
+    return json_response({"code": 0, "msg": "success", "data": data})
 
 
 def json_response(body: dict[str, Any], status: int = 200) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,15 +15,6 @@ from zoneinfo import ZoneInfo
 BANK = Path(__file__).parents[2] / "tests" / "data" / "recall" / "in_other_words.txt"
 _ZONE = ZoneInfo("Asia/Shanghai")  # of the Chinese corpora
 _EVIDENCE = re.compile(r"D\d+:\d+")
-# BEAM's kinds of questions whose answer is a fact that was told, not the manner of an answer.
-_BEAM_KINDS = (
-    "contradiction_resolution",
-    "event_ordering",
-    "information_extraction",
-    "knowledge_update",
-    "multi_session_reasoning",
-    "temporal_reasoning",
-)
 _LOCOMO_KINDS = {
     1: "several turns",
     2: "time",
@@ -31,7 +22,6 @@ _LOCOMO_KINDS = {
     4: "one turn",
     5: "not answered",
 }
-_BEAM_MARK = re.compile(r"\s*->->[\d, ]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +54,19 @@ class Corpus:
     conversations: Mapping[str, tuple[CorpusTurn, ...]]
     questions: tuple[Question, ...]
 
-    def half(self, name: str, *, kept_back: bool) -> Corpus:
-        """Takes every second conversation: one half to tune on, one to report."""
-        return self._of(name, sorted(self.conversations)[1 if kept_back else 0 :: 2])
-
     def part(self, every: int) -> Corpus:
         """Takes every Nth conversation with its questions."""
         if every == 1:
             return self
-        return self._of(f"{self.name}, 1/{every}", sorted(self.conversations)[::every])
-
-    def _of(self, name: str, conversations: Sequence[str]) -> Corpus:
-        kept = frozenset(conversations)
+        kept = sorted(self.conversations)[::every]
         return Corpus(
-            name,
-            {one: self.conversations[one] for one in conversations},
+            f"{self.name}, 1/{every}",
+            {one: self.conversations[one] for one in kept},
             tuple(question for question in self.questions if question.conversation in kept),
         )
 
     def elsewhere(self, question: Question) -> str:
-        """Returns a conversation of the same kind, so in the same language, without the answer. It
-        is half the list away, so that the two halves stay apart."""
+        """Returns a conversation of the same kind, so in the same language, without the answer."""
         kind = question.kind
         names = sorted({one.conversation for one in self.questions if one.kind == kind})
         return names[(names.index(question.conversation) + len(names) // 2) % len(names)]
@@ -160,29 +142,6 @@ def _number(key: str) -> int:
     return int(key.rpartition("_")[2])
 
 
-def load_beam(folder: Path) -> Corpus:
-    """BEAM's folder of one length, say `chats/100K`: `N/chat.json` and `N/probing_questions`.
-
-    A message of the user with the answer to it is a turn, known by the number of its first message.
-    """
-    conversations: dict[str, tuple[CorpusTurn, ...]] = {}
-    questions: list[Question] = []
-    for file in sorted(folder.glob("*/probing_questions/probing_questions.json")):
-        name = f"beam_{file.parents[1].name}"
-        exchanges = list(_exchanges(file.parents[1] / "chat.json"))
-        conversations[name] = tuple(turn for turn, _ in exchanges)
-        turn_of = {number: turn.id for turn, numbers in exchanges for number in numbers}
-        asked = json.loads(file.read_text(encoding="utf-8"))
-        for kind, question in ((its, one) for its in _BEAM_KINDS for one in asked.get(its, ())):
-            sources = set(_numbers_in(question.get("source_chat_ids")))
-            evidence = frozenset(turn_of[number] for number in sources if number in turn_of)
-            if evidence:
-                questions.append(
-                    Question(name, question["question"], evidence, kind.replace("_", " "))
-                )
-    return Corpus("BEAM", conversations, tuple(questions))
-
-
 def load_memdaily(folder: Path) -> Corpus:
     """MemDaily's folder of one kind of file each: lists of `message_list` and `question_list`.
 
@@ -213,40 +172,6 @@ def _chinese_time(text: str) -> datetime:
     """`2024年04月01日 周一 08:39`."""
     day, _, clock = text.split(" ")
     return datetime.strptime(f"{day} {clock}", "%Y年%m月%d日 %H:%M").replace(tzinfo=_ZONE)
-
-
-def _exchanges(file: Path) -> Iterator[tuple[CorpusTurn, list[int]]]:
-    """Turns with the numbers of their messages; a batch begins on its anchor's day."""
-    at = datetime(2024, 1, 1, 12, tzinfo=UTC)
-    for batch in json.loads(file.read_text(encoding="utf-8")):
-        messages = [message for turn in batch["turns"] for message in turn]
-        anchor = next((one["time_anchor"] for one in messages if one.get("time_anchor")), None)
-        if anchor:
-            at = datetime.strptime(anchor, "%B-%d-%Y").replace(hour=12, tzinfo=UTC)
-        for said, told in _pairs(messages):
-            at += timedelta(minutes=1)
-            numbers = [one["id"] for one in (said, *told)]
-            question = _BEAM_MARK.sub("", said["content"])
-            answer = "\n\n".join(one["content"] for one in told)
-            yield CorpusTurn(str(said["id"]), question, answer, "User", at), numbers
-
-
-def _pairs(messages: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    starts = [place for place, one in enumerate(messages) if one["role"] == "user"]
-    for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
-        yield messages[start], messages[start + 1 : end]
-
-
-def _numbers_in(value: Any) -> Iterator[int]:
-    """The message numbers in a list, or in a mapping of lists."""
-    if isinstance(value, int):
-        yield value
-    elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _numbers_in(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _numbers_in(one)
 
 
 _FACT = re.compile(r"^\d+\. (.+)$", re.M)

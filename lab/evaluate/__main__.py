@@ -6,8 +6,7 @@ are read where their paths are given. Databases are embedded and thrown away.
 Examples:
   scripts/evaluate                           everything that comes with the project
   scripts/evaluate recall --embeddings       with vectors too
-  scripts/evaluate recall --locomo locomo10.json --realtalk data --beam chats/100K --memdaily DIR
-  scripts/evaluate recall --realtalk data --half rest
+  scripts/evaluate recall --locomo locomo10.json --realtalk data --memdaily DIR
   scripts/evaluate past --messages 100000    a longer imported past
   scripts/evaluate listening --labelled FILE.jsonl FILE.talk
 
@@ -25,7 +24,7 @@ import asyncio
 import contextlib
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psycopg
@@ -53,7 +52,6 @@ _PUBLIC: dict[str, tuple[Callable[[Path], Corpus], str]] = {
     "locomo": (corpora.load_locomo, "LoCoMo's JSON file"),
     "realtalk": (corpora.load_realtalk, "REALTALK's folder data"),
     "memdaily": (corpora.load_memdaily, "MemDaily's questions"),
-    "beam": (corpora.load_beam, "BEAM's folder chats/100K"),
 }
 
 
@@ -68,7 +66,6 @@ def parser() -> argparse.ArgumentParser:
         add(f"--{name}", type=Path, metavar="PATH", help=help)
     add("--facts", type=Path, metavar="PATH", help="EvoMemBench's Conflict_Resolution.json")
     add("--embeddings", action="store_true", help="recall with vectors, from EMBEDDING_MODEL")
-    add("--half", choices=("tune", "rest"), help="every second conversation of a corpus")
     add("--part", type=int, default=1, metavar="N", help="every Nth conversation of a public set")
     add("--k", type=int, nargs="+", default=[1, 5, 10])
     add("--messages", type=int, default=20_000, help="of the imported past (20,000)")
@@ -162,7 +159,7 @@ class Evaluation:
         return url
 
 
-def _corpora(options: argparse.Namespace) -> Iterator[Corpus]:
+def _corpora(options: argparse.Namespace) -> list[Corpus]:
     public = [
         load(path).part(options.part)
         for name, (load, _) in _PUBLIC.items()
@@ -170,12 +167,7 @@ def _corpora(options: argparse.Namespace) -> Iterator[Corpus]:
     ]
     if options.facts:
         public += corpora.load_facts(options.facts)
-    for corpus in (*load_bank(), *public):
-        if options.half:
-            name = f"{corpus.name}, {options.half}"
-            yield corpus.half(name, kept_back=options.half == "rest")
-        else:
-            yield corpus
+    return [*load_bank(), *public]
 
 
 def _progress(text: str) -> None:

@@ -1,15 +1,14 @@
 """Makes the pictures of README and docs anew, in both languages, from the running product.
 
 The sandbox runs with the offline model and example talk in each language; for the pictures of
-trouble the bot runs beside stand-ins of Feishu and the model, and the trouble is real. For that of
-vectors the embedding model is downloaded (90 MB). Needs Chromium with fonts for Chinese and emoji.
-Status 2 when it is missing.
+trouble the bot runs beside stand-ins of Feishu and the model, and the trouble is real. Needs
+Chromium with fonts for Chinese and emoji. Status 2 when it is missing.
 
 Examples:
   scripts/pictures                       all, in about ten minutes
   scripts/pictures --list                their names and files
   scripts/pictures --only console --only memory
-  scripts/pictures --only everyday       all but those of trouble and terminals
+  scripts/pictures --only everyday       those of the chat and the console
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from lab.doubles.processes import ROOT
 from lab.pictures import features
 from lab.pictures.browser import Browser, NoBrowser, running_browser
 from lab.pictures.everyday import everyday
-from lab.pictures.terminal import meaning_page, terminal_page
+from lab.pictures.terminal import terminal_page
 from lab.pictures.trouble import TROUBLES, trouble_pictures
 from scripts.operating.arguments import parser, run_script
 
@@ -36,14 +35,13 @@ EVERYDAY = (
     "voice",
 )  # fmt: skip
 TERMINAL = "terminal"  # in English alone, as the log is
-MEANING = "meaning"
 _FEATURES = (
     (features.IMPORTS, features.import_pictures),
     (features.DOCUMENTS, features.document_pictures),
     (features.AGENDAS, features.agenda_pictures),
 )
 _IN_THE_SANDBOX = (*EVERYDAY, *(name for names, _ in _FEATURES for name in names))
-NAMES = (TERMINAL, MEANING, *_IN_THE_SANDBOX, *TROUBLES)
+NAMES = (TERMINAL, *_IN_THE_SANDBOX, *TROUBLES)
 _FOLDERS = {"en": Path("docs"), "zh": Path("docs/zh")}
 
 
@@ -91,11 +89,6 @@ def _made(browser: Browser, wanted: set[str]) -> Iterator[tuple[str, str, bytes]
         with _folder() as folder, browser.page() as page:
             page.set_content(terminal_page(folder))
             yield "en", TERMINAL, browser.picture(page.locator("pre"))
-    for language in LANGUAGES if MEANING in wanted else ():
-        _say("setting up vectors")
-        with _folder() as folder, browser.page(language) as page:
-            page.set_content(meaning_page(folder, browser, language))
-            yield language, MEANING, browser.picture(page.locator("main"))
     for language in LANGUAGES if wanted & set(_IN_THE_SANDBOX) else ():
         with _folder() as folder, everyday(folder, browser, language, _say) as scene:
             for name, content in scene.pictures() if wanted & set(EVERYDAY) else ():

@@ -12,6 +12,7 @@ from bot.text.languages import Language
 from lab.doubles.one_command import Sandbox
 from lab.doubles.processes import stop
 from lab.pictures.browser import Browser
+from lab.pictures.chats import PicturedChat
 
 
 @dataclass(frozen=True)
@@ -108,11 +109,15 @@ class Everyday:
     def _cards(self) -> Iterator[Taken]:
         talk = TALK[self.language]
         with self._opened(height=1600, scale=2) as page:
-            yield "card", self._answer(page, f"@{self.sandbox.bot} {talk.can}")
-            yield "settings", self._answer(page, f"@{self.sandbox.bot} {talk.settings}")
+            chat = PicturedChat(self.sandbox, self.browser, page, self.sandbox.group)
+            chat.ask(f"@{self.sandbox.bot} {talk.can}")
+            yield "card", chat.picture()
+            chat.ask(f"@{self.sandbox.bot} {talk.settings}")
+            yield "settings", chat.picture()
             page.click(f"#chat-list :text-is('{talk.people[0]}')")
             page.wait_for_selector(".message")
-            yield "memory", self._answer(page, talk.memory)
+            chat.ask(talk.memory)
+            yield "memory", chat.picture()
 
     def _voice(self) -> Iterator[Taken]:
         """A voice message in the private chat, its answer, and the menu below."""
@@ -128,19 +133,6 @@ class Everyday:
             )
             page.wait_for_timeout(1000)
             yield "voice", self.browser.picture(page.locator("#chat"))
-
-    def _answer(self, page: Any, text: str) -> bytes:
-        """The card that answers what is written into the chat."""
-        cards = page.locator(".message:has(.card)")
-        before = cards.count()
-        page.fill("#text", text)
-        page.keyboard.press("Escape")
-        page.click("#send")
-        page.wait_for_function(
-            "n => document.querySelectorAll('.message:has(.card)').length > n", arg=before
-        )
-        page.wait_for_timeout(1000)  # until it is drawn whole
-        return self.browser.picture(cards.last)
 
     def _console(self) -> Iterator[Taken]:
         with self.browser.page(self.language) as page:

@@ -7,12 +7,10 @@ from flask import Response, request
 from sandbox.config import AVATAR
 from sandbox.errors import ApiError
 from sandbox.http import (
-    PLAYED_IDS,
-    choose_ids,
     current_platform,
     json_body,
     json_response,
-    own_id,
+    require_open_ids,
 )
 from sandbox.world.entities import BOT, P2P, Chat, SandboxPerson
 from sandbox.world.scopes import SCOPES
@@ -143,11 +141,8 @@ def list_members(chat_id: str) -> dict[str, Any]:
 
     Pages are cut before the bots are left out: one may hold fewer people than were asked for.
     """
-    platform, id_type = current_platform(), request.args.get("member_id_type", "open_id")
-    if id_type not in PLAYED_IDS:
-        raise ApiError(232001)
-    choose_ids(id_type)
-    world = platform.world
+    require_open_ids(request.args.get("member_id_type") or "open_id")
+    world = current_platform().world
     chat = _chat_of_the_bot(world, chat_id)
     if chat.dissolved:
         raise ApiError(232009)
@@ -202,7 +197,7 @@ def _member(person: SandboxPerson, world: World) -> dict[str, str]:
 def get_person(user_id: str) -> Response:
     """GET /contact/v3/users/:id, with all ids of the person. Raises ApiError 41012 for nobody."""
     world = current_platform().world
-    person = world.people.get(own_id(user_id))
+    person = world.people.get(user_id)
     if person is None or person.kind == BOT or person.tenant_key:
         raise ApiError(41012)
     sizes = ("avatar_72", "avatar_240", "avatar_640", "avatar_origin")

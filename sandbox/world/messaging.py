@@ -60,7 +60,7 @@ class Messenger:
         """Post into a chat, or to a person (`open_id`)."""
         if receive_id_type not in _RECEIVERS:
             raise not_an_option("receive_id_type", receive_id_type, _RECEIVERS)
-        if receive_id_type in ("user_id", "email"):
+        if receive_id_type not in ("open_id", "chat_id"):
             raise not_played(f"receive_id_type={receive_id_type}")
         if (first := self._first(draft.uuid)) is not None:
             return first
@@ -197,11 +197,9 @@ class Messenger:
             if receive_id not in self._world.chats:
                 raise ApiError(230034)
             return self.open_chat(receive_id)
-        people = self._world.people.values()
-        found = [one for one in people if getattr(one, receive_id_type) == receive_id]
-        if not found:
+        if receive_id not in self._world.people:
             raise ApiError(230034)
-        return self._world.p2p_chat(found[0].open_id)
+        return self._world.p2p_chat(receive_id)
 
     def _post(
         self,

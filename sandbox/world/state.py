@@ -31,7 +31,6 @@ from sandbox.world.scopes import ALL_GROUP_MESSAGES, suffice
 from sandbox.world.switches import Switches
 
 Listener = Callable[[Entity], None]
-_ANOTHER_TENANT = "sandbox00tenant2"
 
 
 def stable_id(prefix: str, seed: str, length: int = 32) -> str:
@@ -150,8 +149,6 @@ class World:
 
     def tenant_of(self, person: SandboxPerson) -> str:
         """The person's own tenant."""
-        if self.switches.external_bob and person.open_id == stable_id("ou_", "Bob"):
-            return _ANOTHER_TENANT
         return person.tenant_key or self.config.tenant_key
 
     def is_external(self, chat: Chat) -> bool:

@@ -34,10 +34,6 @@ class Switches:
         "Let the app read single group messages without im:message.group_msg, as some apps report",
         "没有 im:message.group_msg 也能读取单条群消息（有应用见过这种情况）",
     )
-    wrapped_cards: bool = switch(
-        "Hand the app's own cards back as user_dsl, as other apps' 2.0 cards always come",
-        "应用自己的卡片也以 user_dsl 形式返回（其他应用的 2.0 卡片总是如此）",
-    )
     tight_mentions: bool = switch(
         "Leave no space after a mention, as when somebody deletes it",
         "@ 之后不留空格（如同有人删掉了空格）",
@@ -67,10 +63,6 @@ class Switches:
         "Keep everybody's client online (a card for one person is never seen by who is offline)",
         "所有人的客户端都在线（离线的人看不到仅自己可见的卡片）",
         on=True,
-    )
-    external_bob: bool = switch(
-        "Make Bob a member of another company: his tenant_key differs from the app's",
-        "Bob 属于另一家企业：他的 tenant_key 与应用不同",
     )
 
 

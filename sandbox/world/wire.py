@@ -278,8 +278,7 @@ def _card_form(
     """A card as its own app gets it back, or as any other app does."""
     if not original_card:
         return received.simplified(card, message.mentions)
-    own = message.sender == world.bot.open_id
-    if own and not world.switches.wrapped_cards:
+    if message.sender == world.bot.open_id:
         return card
     theirs = _foreign(card, message)
     return received.wrapped(theirs) if received.is_version_2(card) else theirs

@@ -257,8 +257,7 @@ def tables(drive: Driver, written: Callable[..., Any]) -> None:
     of_table = {**of_base, "table_id": table.table_id}
     drive.call("bitable.v1", "ListAppTableField", v1.app_table_field.list, **of_table)
     found = drive.call("bitable.v1", "SearchAppTableRecord", v1.app_table_record.search,
-                       body={"field_names": ["Task"]}, user_id_type="union_id",
-                       **of_table)  # fmt: skip
+                       body={"field_names": ["Task"]}, **of_table)  # fmt: skip
     assert found.total == 1
 
 

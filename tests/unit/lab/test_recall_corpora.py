@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab.corpora.recall import Corpus, load_beam, load_locomo, load_realtalk
+from lab.corpora.recall import load_locomo, load_realtalk
 
 LOCOMO = Path(__file__).parents[2] / "data" / "recall" / "locomo_small.json"
 
@@ -55,52 +55,3 @@ def test_a_realtalk_utterance_is_a_turn_and_evidence_that_is_not_there_is_left_o
     assert [(q.conversation, q.text, q.evidence) for q in corpus.questions] == [
         (name, "What sport?", {"D1:1"})
     ]
-
-
-def _beam(folder: Path, number: int) -> None:
-    batch = [
-        {"role": "user", "id": 0, "time_anchor": "March-15-2024", "content": "Sprint? ->-> 1,1"},
-        {"role": "assistant", "id": 1, "content": "Two weeks"},
-        {"role": "user", "id": 2, "content": "Budget?"},
-        {"role": "assistant", "id": 3, "content": "Ten"},
-    ]
-    asked = {
-        "knowledge_update": [{"question": "How long?", "source_chat_ids": {"new": [1, 2]}}],
-        "abstention": [{"question": "Never said?"}],
-        "summarization": [{"question": "All?", "source_chat_ids": [0]}],
-    }
-    chat = folder / str(number)
-    (chat / "probing_questions").mkdir(parents=True)
-    (chat / "chat.json").write_text(json.dumps([{"turns": [batch[:2], batch[2:]]}]))
-    (chat / "probing_questions" / "probing_questions.json").write_text(json.dumps(asked))
-
-
-def test_a_beam_exchange_is_a_turn_and_its_messages_are_evidence_for_it(tmp_path: Path) -> None:
-    _beam(tmp_path, 1)
-
-    corpus = load_beam(tmp_path)
-
-    turns = corpus.conversations["beam_1"]
-    assert [(turn.id, turn.question, turn.answer) for turn in turns] == [
-        ("0", "Sprint?", "Two weeks"),
-        ("2", "Budget?", "Ten"),
-    ]
-    assert turns[0].at.date().isoformat() == "2024-03-15"
-    assert [(q.text, q.evidence) for q in corpus.questions] == [("How long?", {"0", "2"})]
-
-
-def test_a_half_is_of_whole_conversations_and_the_halves_are_the_whole(tmp_path: Path) -> None:
-    for number in range(1, 5):
-        _beam(tmp_path, number)
-    corpus = load_beam(tmp_path)
-
-    tuned, rest = (corpus.half("half", kept_back=kept) for kept in (False, True))
-
-    assert sorted(tuned.conversations) == ["beam_1", "beam_3"]
-    assert sorted(rest.conversations) == ["beam_2", "beam_4"]
-    assert _asked(tuned) | _asked(rest) == _asked(corpus)
-    assert not _asked(tuned) & _asked(rest)
-
-
-def _asked(corpus: Corpus) -> set[str]:
-    return {question.conversation for question in corpus.questions}

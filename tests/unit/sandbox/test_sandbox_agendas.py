@@ -250,25 +250,12 @@ def test_further_fields_are_given_back_or_refused_by_name(diary):
         assert told.json["msg"] == f"The sandbox does not play {name}."
 
 
-def test_people_are_named_by_union_ids_where_the_call_says_so(diary):
-    world = diary.tenant.platform.world
-    alice, bob = (world.people[diary.tenant.people[name]] for name in ("Alice", "Bob"))
-    union = {"user_id_type": "union_id"}
-    members = [{"id": bob.union_id, "role": "assignee"}]
-    body = {"summary": "slides", "members": members}
-    made = diary.as_("Alice", "POST", "/task/v2/tasks", body, **union).json["data"]["task"]
-    assert (made["creator"]["id"], made["members"][0]["id"]) == (alice.union_id, bob.union_id)
-    (seen,) = diary.as_("Bob", "GET", "/task/v2/tasks").json["data"]["items"]
-    assert seen["creator"]["id"] == alice.open_id
-    mixed = {"user_ids": [bob.open_id]}
-    assert code(diary.as_("Alice", "POST", f"{CALENDARS}/primarys", mixed, **union))[0] == 404
-
-
 def test_ids_of_another_kind_are_refused_by_name(diary):
     def told(kind):
         return diary.as_("Alice", "POST", f"{CALENDARS}/primary", {}, user_id_type=kind)
 
-    assert told("user_id").json["msg"] == "The sandbox does not play user_id_type=user_id."
+    for kind in ("user_id", "union_id"):
+        assert told(kind).json["msg"] == f"The sandbox does not play user_id_type={kind}."
     assert code(told("email")) == (400, 99992402)
     (violation,) = told("email").json["error"]["field_violations"]
     assert (violation["field"], violation["value"]) == ("user_id_type", "email")

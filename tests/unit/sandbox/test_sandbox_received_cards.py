@@ -95,11 +95,9 @@ def test_at_tags_bear_foreign_ids_and_the_keys_of_mentions(tenant, post, version
     assert bob not in original
 
 
-def test_own_cards_come_as_they_were_sent_unless_they_are_to_be_wrapped(tenant):
+def test_own_cards_come_as_they_were_sent(tenant):
     sent = tenant.reply_card(tenant.say("hello"), "**one**").json["data"]["message_id"]
     assert got(tenant, sent, **ORIGINAL)["schema"] == "2.0"
-    tenant.control("POST", "switches", {"wrapped_cards": True})
-    assert json.loads(got(tenant, sent, **ORIGINAL)["user_dsl"])["schema"] == "2.0"
 
 
 def test_a_merged_forward_holds_its_messages_and_those_of_forwards_in_it(tenant, post):

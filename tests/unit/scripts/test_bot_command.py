@@ -42,7 +42,7 @@ def test_help_names_everything_within_80_columns(capsys: pytest.CaptureFixture[s
     [
         ("check-memory", ["check-memory"]),
         ("check_memory", ["check-memory"]),
-        ("feed", ["feedback"]),
+        ("time", ["timers"]),
         ("memory", ["memory"]),
         ("m", ["memory", "migrate", "monitor"]),
         ("nothing", []),
