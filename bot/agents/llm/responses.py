@@ -106,8 +106,9 @@ class ResponseAssembly:
                 self._add(message, instead=not is_piece, whole=True)
             elif isinstance(delta, dict):
                 id = _str(event.get("id"))
-                if self._signs.begins_again(id, has_role=bool(delta.get("role"))):
-                    self._mark_restart()
+                begins_again = self._signs.begins_again(id, has_role=bool(delta.get("role")))
+                if begins_again != "no":
+                    self._mark_restart(is_sure=begins_again == "surely")
                 self._add(delta)
             self._finish = finish or self._finish
             self.complete = self.complete or bool(self._finish) or self._text.is_full
@@ -187,10 +188,10 @@ class ResponseAssembly:
         before.add(piece)
         return before
 
-    def _mark_restart(self) -> None:
+    def _mark_restart(self, *, is_sure: bool) -> None:
         arguments = (call.arguments for call in self._calls)
         for text in (self._text, *self._thoughts.values(), *arguments):
-            text.mark_restart()
+            text.mark_restart(is_sure=is_sure)
 
     def _keep_signatures(self, before: list[_PartialCall]) -> None:
         """Gives the calls of a repetition what the same calls carried `before`."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 # Shorter texts may say the same twice: "no" and "no", "1" and "1".
 SURE = 16
 PAIRED = 6  # pieces
 
 _ALIKE = 8  # characters, of two beginnings where the endpoint says that it begins again
-_ENDS = tuple(".!?:;…。！？：；\n")  # what has been said whole may be said twice
+_ENDS = tuple(".,!?:;…。，、！？：；\n")  # what has been said whole may be said twice
 
 # Characters; no card shows as much. What follows is not read.
 MOST_TEXT = 100_000
@@ -18,15 +20,15 @@ class StreamedText:
     begin with the one before, replace the text. Where every piece comes twice, one is left out. A
     text that breaks off and begins again is what it is the second time."""
 
-    __slots__ = ("_before", "_count", "_grows", "_is_marked", "_is_paired", "_once", "_repeated",
-                 "_seam", "_varies", "last")  # fmt: skip
+    __slots__ = ("_before", "_count", "_grows", "_is_paired", "_is_sure", "_least", "_once",
+                 "_repeated", "_seam", "_varies", "last")  # fmt: skip
 
     def __init__(self) -> None:
         self._before = self.last = self._once = ""
         self._count, self._grows = 0, True
         self._is_paired, self._varies = True, False
         self._seam = self._repeated = 0  # where it may begin again; how much of it has come again
-        self._is_marked = False
+        self._least, self._is_sure = SURE, False
 
     def __str__(self) -> str:
         if self._is_paired and self._varies and self._count >= PAIRED:
@@ -60,32 +62,41 @@ class StreamedText:
         self._count += 1
         self._look_for_restart()
 
-    def mark_restart(self) -> None:
-        """Says that the endpoint may begin again with the next piece."""
-        self._is_marked, self._seam = True, 0
+    def mark_restart(self, *, is_sure: bool) -> None:
+        """Says that the endpoint may begin again with the next piece. Where that is not sure, less
+        has to come again than without any sign, but all of it."""
+        self._least, self._is_sure = _ALIKE, is_sure
+        if is_sure:
+            self._seam = 0
 
     def _look_for_restart(self) -> None:
         if not self._seam:
-            is_cut_off = not self._before[-SURE:].rstrip(" ").endswith(_ENDS)
-            if not self._is_marked and (len(self._before) < SURE or not is_cut_off):
+            if not (self._is_sure or self._breaks_off()):
                 return
             self._seam, self._repeated = len(self._before), 0
         left = self.last[: self._seam - self._repeated]
         if left and not self._before.startswith(left, self._repeated):
             places = enumerate(zip(left, self._before[self._repeated :], strict=False))
             same = next(place for place, (piece, before) in places if piece != before)
-            if self._is_marked and self._repeated + same >= _ALIKE:
+            if self._is_sure and self._repeated + same >= _ALIKE:
                 self._restart()
-            self._seam, self._is_marked = 0, False
+            self._seam, self._is_sure = 0, False
             return
         self._repeated += len(left)
-        goes_on = len(left) < len(self.last) and not (self._is_paired or self._grows)
-        if self._repeated == self._seam and (self._is_marked or goes_on):
+        is_sign = self._least < SURE or not (self._is_paired or self._grows)
+        goes_on = len(left) < len(self.last) and is_sign
+        if self._seam and self._repeated == self._seam and (self._is_sure or goes_on):
             self._restart()
+
+    def _breaks_off(self) -> bool:
+        """True if what was said before the last piece is long enough, and no whole sentence."""
+        end = self._before[-SURE:].rstrip(" ")
+        is_open = not end.endswith(_ENDS) and any(map(str.isalpha, end))
+        return len(self._before) >= self._least and is_open
 
     def _restart(self) -> None:
         self._before = self._before[self._seam :]
-        self._seam, self._is_marked = 0, False
+        self._seam, self._is_sure = 0, False
         self._count, self._grows, self._is_paired = max(self._count, 3), False, False
 
 
@@ -97,10 +108,10 @@ class RestartSigns:
     def __init__(self) -> None:
         self._id, self._pieces, self._has_role = "", 0, True
 
-    def begins_again(self, id: str, *, has_role: bool) -> bool:
-        """Takes the next piece. Ids that are new for every piece say nothing."""
+    def begins_again(self, id: str, *, has_role: bool) -> Literal["surely", "perhaps", "no"]:
+        """Takes the next piece. Where every piece has a new id, or a role, that says little."""
         is_other = bool(id) and id != self._id
-        begins = (is_other and self._pieces > 1) or (has_role and not self._has_role)
+        is_sure = (is_other and self._pieces > 1) or (has_role and not self._has_role)
         self._pieces = 1 if is_other else self._pieces + 1
         self._id, self._has_role = id or self._id, has_role
-        return begins
+        return "surely" if is_sure else "perhaps" if is_other or has_role else "no"

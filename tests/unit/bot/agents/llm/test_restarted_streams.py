@@ -37,6 +37,7 @@ ROLE = chunk(role="assistant", content="")
     [
         ([ROLE, *told(*ANSWER[:1]), ROLE, *told(*ANSWER)], WHOLE),
         ([ROLE, *told(*ANSWER[:3]), ROLE, *told(*ANSWER)], WHOLE),
+        ([chunk(role="assistant", content=piece) for piece in (ANSWER[0], WHOLE)], WHOLE),
         ([*told(*ANSWER[:2]), *told(*ANSWER, id="b")], WHOLE),
         (
             [*told(*ANSWER[:2]), *told(*ANSWER[:3], id="b"), *told(WHOLE[:11], WHOLE[11:], id="c")],
@@ -62,6 +63,8 @@ def test_an_answer_that_begins_again_is_what_it_is_the_last_time(
         ("Row, row, ", "row your boat, ", "row, row, ", "row your boat"),
         ("| a | b |\n", "| 1 | 2 |\n", "| 1 | 2 |\n", "| 3 | 4 |"),
         ("Yes. ", "Yes. ", "Yes. ", "That is right."),
+        ("Turku, Helsinki, ", "Turku, Helsinki, ", "Oslo"),
+        ("142857142857", "142857", "142857142857", "1428571", "42857"),
     ],
 )
 def test_text_that_repeats_itself_stays(pieces: tuple[str, ...]) -> None:
@@ -72,6 +75,9 @@ def test_a_server_that_goes_on_elsewhere_and_ids_of_every_piece_change_nothing()
     elsewhere = [chunk("b", role="assistant", content=" nine "), chunk("b", content="sharp.")]
     text = gathered(*told("The ferry ", "leaves at"), *elsewhere).text
     assert text == "The ferry leaves at nine sharp."
+    said = ("I think ", "so. ", "I think ", "we go.", "Oui, oui. ")
+    roles = [chunk(role="assistant", content=piece) for piece in said]
+    assert gathered(*roles).text == "".join(said)
     laughs = [chunk(str(number), role="assistant", content="ha") for number in range(3)]
     assert gathered(*laughs).text == "hahaha"
 
