@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +23,7 @@ from bot.feishu.fields import (
     as_dict,
     as_list,
     as_text,
+    milliseconds,
     resolve_at_tags,
 )
 from bot.feishu.markup import escape, unescape, without_decoration
@@ -36,6 +38,8 @@ MOST_CONTENT_BYTES = 150 * 1024
 SHORTENED_MARK = "\n[shortened: the rest is longer than a message can be]"
 _NOBODY: Mapping[str, str] = MappingProxyType({})
 _MOST_ENCODINGS = 2
+_PERIOD = ("start_time", "end_time")
+_END = 2**42  # ms; a time that is not before the year 2109 is none
 _ATTACHED = re.compile(r"\[(?:file|image|voice message)(?:: [^\]\n]*)?\]|!\[image\]\(")
 
 
@@ -126,12 +130,21 @@ def _resource_renderer(
     return render
 
 
-def _label_renderer(label: str, field: str = "") -> Callable[[dict[str, Any]], MessageContent]:
+def _label_renderer(
+    label: str, field: str = "", *times: str
+) -> Callable[[dict[str, Any]], MessageContent]:
     def render(body: dict[str, Any]) -> MessageContent:
-        detail = as_text(body.get(field))
+        period = " – ".join(filter(None, (_moment(body.get(one)) for one in times)))
+        detail = ", ".join(filter(None, (as_text(body.get(field)), period)))
         return MessageContent(f"[{label}: {detail}]" if detail else f"[{label}]")
 
     return render
+
+
+def _moment(value: object) -> str:
+    """The time in UTC, which says so; people of one chat may be in several zones."""
+    ms = milliseconds(value)
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M} UTC" if 0 < ms < _END else ""
 
 
 def _system(body: dict[str, Any]) -> MessageContent:
@@ -150,7 +163,9 @@ def _value(body: Mapping[str, Any], name: str) -> str:
 
 
 def _todo(body: dict[str, Any]) -> MessageContent:
-    return MessageContent(f"[task: {read_post(as_dict(body.get('summary'))).template}]")
+    due = _moment(body.get("due_time"))
+    text = read_post(as_dict(body.get("summary"))).template
+    return MessageContent(f"[task: {text}, due {due}]" if due else f"[task: {text}]")
 
 
 def _vote(body: dict[str, Any]) -> MessageContent:
@@ -170,11 +185,11 @@ _RENDERERS: dict[str, Callable[[dict[str, Any]], MessageContent]] = {
     "merge_forward": _label_renderer("forwarded messages"),
     "share_chat": _label_renderer("shared group"),
     "share_user": _label_renderer("shared contact"),
-    "share_calendar_event": _label_renderer("calendar event", "summary"),
-    "calendar": _label_renderer("calendar invitation", "summary"),
-    "general_calendar": _label_renderer("calendar notice", "summary"),
+    "share_calendar_event": _label_renderer("calendar event", "summary", *_PERIOD),
+    "calendar": _label_renderer("calendar invitation", "summary", *_PERIOD),
+    "general_calendar": _label_renderer("calendar notice", "summary", *_PERIOD),
     "location": _label_renderer("location", "name"),
-    "video_chat": _label_renderer("video call", "topic"),
+    "video_chat": _label_renderer("video call", "topic", "start_time"),
     "hongbao": _label_renderer("red packet"),
     "system": _system,
     "todo": _todo,

@@ -19,6 +19,7 @@ from bot.feishu.fields import (
     as_list,
     as_text,
     key_pattern,
+    milliseconds,
     parse_mentions,
     render_mentions,
 )
@@ -265,20 +266,6 @@ def _required_field(source: dict[str, Any], name: str) -> str:
     if not value:
         raise MalformedEvent(f"The event has no {name}; check the event's version in the console.")
     return value
-
-
-def milliseconds(value: object) -> int:
-    """Milliseconds since the epoch; 0 when `value` is no time.
-
-    Feishu sends text, in seconds (schema 1.0), milliseconds (events) or microseconds (callbacks).
-    """
-    digits = str(value).partition(".")[0]
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 18):
-        return 0
-    number = int(digits)
-    if number >= 10**14:
-        return number // 1000
-    return number if number >= 10**11 else number * 1000
 
 
 def parse_message(envelope: Envelope) -> MessageEvent:

@@ -36,6 +36,20 @@ def as_text(value: object) -> str:
     return storable(value) if isinstance(value, str) else ""
 
 
+def milliseconds(value: object) -> int:
+    """Milliseconds since the epoch; 0 when `value` is no time.
+
+    Feishu sends text, in seconds (schema 1.0), milliseconds (events) or microseconds (callbacks).
+    """
+    digits = str(value).partition(".")[0]
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 18):
+        return 0
+    number = int(digits)
+    if number >= 10**14:
+        return number // 1000
+    return number if number >= 10**11 else number * 1000
+
+
 def as_dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 

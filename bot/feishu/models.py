@@ -16,13 +16,13 @@ from bot.feishu.card_text import original_card
 from bot.feishu.cards import holds_answer, join_entries
 from bot.feishu.content import render_content
 from bot.feishu.errors import Unintelligible, Unreachable
-from bot.feishu.events import milliseconds
 from bot.feishu.fields import (
     Attachment,
     Mention,
     as_dict,
     as_list,
     as_text,
+    milliseconds,
     parse_mentions,
     render_mentions,
 )

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bot.feishu.events import Envelope, MalformedEvent, milliseconds
-from bot.feishu.fields import as_dict, as_list, as_text
+from bot.feishu.events import Envelope, MalformedEvent
+from bot.feishu.fields import as_dict, as_list, as_text, milliseconds
 from memory.scope import FeishuPerson
 
 ChatEventKind = Literal["joined", "left", "entered", "opened", "gone", "renamed"]

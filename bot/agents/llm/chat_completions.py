@@ -105,8 +105,9 @@ class ChatModel:
                 self._abilities.learn(exc.feature)
                 log.warning("model.refuses", model=self._name, feature=exc.feature)
             except ToolRefused as exc:
-                self._abilities.learn_unfit(exc.name)
-                log.warning("model.refuses_tool", model=self._name, tool=exc.name)
+                for name in exc.names:
+                    self._abilities.learn_unfit(name)
+                    log.warning("model.refuses_tool", model=self._name, tool=name)
             except ModelFailed as exc:
                 without |= self._suspected_features(exc, request, fields, lacks)
             else:

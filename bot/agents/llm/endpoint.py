@@ -28,7 +28,7 @@ from bot.agents.llm.model import (
     broken_response,
     failure_of,
     refused_feature,
-    refused_tool,
+    refused_tools,
     trusted_certificates,
 )
 from bot.agents.llm.requests import Abilities
@@ -322,7 +322,7 @@ class Endpoint:
         `queue`, for which it waits `waits_s` at most.
 
         Raises `ModelFailed` and `Declined`; `FeatureRefused` when the endpoint does not take one of
-        the `sent_features` features, `ToolRefused` for one of the `tools`, `StreamBroken` when the
+        the `sent_features` features, `ToolRefused` for some of the `tools`, `StreamBroken` when the
         response breaks off while it is read.
         """
         queue, attempts = queue or ModelRequestQueue(), _Attempts(self._retries)
@@ -354,8 +354,8 @@ class Endpoint:
         wish_s, goes_on = 0.0, attempts.left > 0
         if isinstance(response, Exception):
             failure = failure_of(response)
-        elif name := refused_tool(response.status, response.body, tools):
-            raise ToolRefused(name)
+        elif names := refused_tools(response.status, response.body, tools):
+            raise ToolRefused(names)
         elif feature := refused_feature(response.status, response.body, sent_features()):
             raise FeatureRefused(feature)
         else:

@@ -6,7 +6,7 @@ https://platform.openai.com/docs/api-reference/chat/create
     ModelFailed       no usable response; another model, or the same one later, may give it
       StreamBroken    a stream that ended too early; nothing of it was used
       FeatureRefused  the endpoint does not take part of the request
-      ToolRefused     it does not take one of the tools
+      ToolRefused     it does not take some of the tools
       ToolsRefused    it does not take tools: ask again without them
     Declined          the model, or its provider, does not want to answer this
 
@@ -119,7 +119,7 @@ _OF_SCHEMA = re.compile(r"schema|parameters|input_schema|function_?declarations"
 _QUOTED = re.compile(r"['\"`]([A-Za-z0-9_-]{1,64})['\"`]")
 _PLACES = (
     re.compile(r"function_?declarations\[(\d{1,3})\]", re.IGNORECASE),
-    re.compile(r"\btools(?:\[|\.)(\d{1,3})\b"),
+    re.compile(r"\btools(?:\[|\.|['\"], ?)(\d{1,3})\b"),
 )
 _FLAGS = re.IGNORECASE | re.DOTALL
 _PATTERNS = [(re.compile("|".join(says), _FLAGS), feature) for feature, says in _SAYS.items()]
@@ -159,11 +159,11 @@ class FeatureRefused(ModelFailed):
 
 
 class ToolRefused(ModelFailed):
-    """The endpoint does not take the schema of the tool `name`."""
+    """The endpoint does not take the schemas of the tools `names`."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         super().__init__("refuses_tool")
-        self.name = name
+        self.names = names
 
 
 class ToolsRefused(ModelFailed):
@@ -335,17 +335,20 @@ def refused_feature(status: int, body: bytes, sent_features: Collection[Feature]
     return next((one for one in _refused_features(error_words(body)) if one in sent_features), None)
 
 
-def refused_tool(status: int, body: bytes, names: Sequence[str]) -> str:
-    """Which of the tools `names` an error refuses, by its name or its place among them; "" if it
-    is about something else."""
+def refused_tools(status: int, body: bytes, names: Sequence[str]) -> list[str]:
+    """Which of the tools `names` an error refuses, by their names or places; none if it is about
+    something else."""
     if status not in (400, 422) or not names:
-        return ""
+        return []
     told = f"{error_words(body)} {_error(body).get('param') or ''}"
     if not _OF_SCHEMA.search(told):
-        return ""
-    named = (name for name in _QUOTED.findall(told) if name in names)
-    places = (int(place) for pattern in _PLACES for place in pattern.findall(told))
-    return next(named, "") or next((names[at] for at in places if at < len(names)), "")
+        return []
+    for name in _QUOTED.findall(told):
+        if name in names:
+            return [name]  # what else is quoted may be a parameter
+    found = (set(map(int, pattern.findall(told))) for pattern in _PLACES)
+    places = next(filter(None, found), set[int]())
+    return [name for place, name in enumerate(names) if place in places]
 
 
 def _refused_features(words: str) -> Iterator[Feature]:

@@ -240,6 +240,8 @@ class ResponseAssembly:
             last = self._calls[-1] if self._calls else None
             return None if last and name and str(last.arguments) else last
         open_call = next((one for one in reversed(self._calls) if one.index == index), None)
+        if open_call is None and not (id or name) and self._calls and self._calls[-1].index is None:
+            return self._calls[-1]  # counted from its second piece on
         if open_call is None or not name:
             return open_call
         if id and open_call.id:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,29}")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_|$)){0,29}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}")
 _ALLOWED = "allowCredentials"
 _STDIO_KEYS = frozenset({"command", "args", "env", "cwd"})
@@ -110,7 +110,9 @@ class _ServerEntry:
 
     def server(self) -> McpServer:
         if not _NAME.fullmatch(self._name):
-            raise self._invalid("its name may hold letters, digits, - and single _ (at most 30)")
+            raise self._invalid(
+                "its name may hold letters, digits, - and single _ inside (at most 30)"
+            )
         has_command, has_url = "command" in self._content, "url" in self._content
         if has_command == has_url:
             raise self._invalid('it needs either "command" (stdio) or "url" (HTTP)')

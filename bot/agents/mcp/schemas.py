@@ -58,8 +58,8 @@ def repaired_schema(schema: Any) -> dict[str, Any]:
         raise SchemaUnfit("its input is no object")
     whole = _nested_schema(schema, 0, schema)
     branches = [whole, *(one for name in _COMBINED for one in whole.pop(name, ()))]
-    whole.pop("enum", None)
-    whole.pop("not", None)
+    for name in ("enum", "not", "$schema"):  # Gemini refuses the last
+        whole.pop(name, None)
     whole["type"] = "object"
     whole["properties"] = {
         name: value for one in branches for name, value in (one.get("properties") or {}).items()

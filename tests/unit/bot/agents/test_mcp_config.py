@@ -70,6 +70,7 @@ def test_a_disabled_server_is_left_out(tmp_path: Path) -> None:
         ({"mcpServers": {"one": {"command": "a", "url": "http://b"}}}, "either"),
         ({"mcpServers": {"one": {"command": "a", "confrim": True}}}, "unknown key 'confrim'"),
         ({"mcpServers": {"a__b": {"command": "a"}}}, "its name may hold"),
+        ({"mcpServers": {"a_": {"command": "a"}}}, "its name may hold"),
         ({"mcpServers": {"one": {"url": "ftp://x"}}}, "must start with https://"),
         ({"mcpServers": {"one": {"command": "a", "args": "b"}}}, '"args" must be a list'),
         ({"mcpServers": {"one": {"command": "a", "confirm": [1]}}}, '"confirm" must be a list'),

@@ -88,6 +88,10 @@ def test_the_branches_of_a_combination_are_joined(how: str) -> None:
     assert set(found["required"]) == ({"id", "at", "name"} if how == "allOf" else {"at"})
 
 
+def test_the_dialect_of_a_schema_is_left_out() -> None:
+    assert "$schema" not in repaired_schema({"$schema": "http://json-schema.org/draft-07/schema#"})
+
+
 def test_a_reference_stays() -> None:
     again = {
         "type": "object",

@@ -18,7 +18,6 @@ from bot.feishu.events import (
     MessageEvent,
     RetractedMessage,
     is_url_verification,
-    milliseconds,
     parse_card_action,
     parse_delivery,
     parse_envelope,
@@ -27,6 +26,7 @@ from bot.feishu.events import (
     question_text,
     storable_push,
 )
+from bot.feishu.fields import milliseconds
 from bot.listening.turn_request import TurnRequest
 from tests.support.rows import every_row
 
@@ -159,6 +159,13 @@ def test_a_wrapped_post_and_its_markdown_mentions_are_read():
     assert render_content("post", json.dumps(post)).template == "@_user_1 hi"
 
 
+def test_a_task_says_when_it_is_due() -> None:
+    summary = {"title": "", "content": [[{"tag": "text", "text": "book the ferry"}]]}
+    for due, says in (("1623124318000", ", due 2021-06-08 03:51 UTC"), ("0", ""), ("soon", "")):
+        content = json.dumps({"summary": summary, "due_time": due})
+        assert render_content("todo", content).template == f"[task: book the ferry{says}]"
+
+
 @every_row(
     ("name", "text", "keys"),
     [
@@ -172,7 +179,11 @@ def test_a_wrapped_post_and_its_markdown_mentions_are_read():
         ("receive_merge_forward_plain_string", "[forwarded messages]", 0),
         ("receive_group_share_chat", "[shared group]", 0),
         ("receive_group_share_user", "[shared contact]", 0),
-        ("receive_group_share_calendar_event", "[calendar event: 日程分享测试]", 0),
+        (
+            "receive_group_share_calendar_event",
+            "[calendar event: 日程分享测试, 2020-12-18 04:23 UTC – 2020-12-18 04:50 UTC]",
+            0,
+        ),
         ("receive_group_location", "[location: 北京市海淀区]", 0),
         ("receive_group_video_chat", "[video call: 周会]", 0),
         ("receive_group_system", "botName invited 小明, 小王 to this chat.", 0),

@@ -23,7 +23,7 @@ from bot.agents.llm.model import (
     ToolsRefused,
     call_entry,
     refused_feature,
-    refused_tool,
+    refused_tools,
     result_message,
 )
 from bot.agents.llm.requests import FORGOTTEN_AFTER_S, Abilities
@@ -252,18 +252,26 @@ def tools_named(*names: str) -> Toolbox:
             None,
             "desk__bad",
         ),
+        ("'loc': ('body', 'tools', 1, 'function', 'parameters')", None, "desk__bad"),
+        (
+            "Unknown name \"type\" at 'tools[0].function_declarations[2].parameters': a list."
+            "\nUnknown name \"type\" at 'tools[0].function_declarations[1].parameters.items'.",
+            None,
+            "desk__bad desk__worse",
+        ),
+        ("Invalid schema for function 'desk__bad': in ('properties', 'good')", None, "desk__bad"),
         ("Invalid schema for function 'another': no type.", None, ""),
         ("tools[9].function.parameters: invalid", None, ""),
         ("The question asks for 'desk__bad'.", None, ""),
     ],
 )
-def test_the_tool_that_an_error_is_about_is_found(
+def test_the_tools_that_an_error_is_about_are_found(
     message: str, param: str | None, refused: str
 ) -> None:
     error = {"error": {"message": message, "param": param, "code": 400}}
-    names = ("good", "desk__bad")
-    assert refused_tool(400, json.dumps(error).encode(), names) == refused
-    assert refused_tool(500, json.dumps(error).encode(), names) == ""
+    names = ("good", "desk__bad", "desk__worse")
+    assert refused_tools(400, json.dumps(error).encode(), names) == refused.split()
+    assert refused_tools(500, json.dumps(error).encode(), names) == []
 
 
 async def test_a_tool_that_is_refused_by_name_costs_itself_only() -> None:

@@ -188,6 +188,11 @@ def test_a_call_comes_in_pieces_with_its_id_in_the_first() -> None:
     ) == [("c1", "add", '{"a": 1}')]
 
 
+def test_a_call_is_counted_from_its_second_piece_on() -> None:
+    first = piece(None, "c1", name="add", arguments='{"a": ')
+    assert called(first, piece(0, arguments="1}")) == [("c1", "add", '{"a": 1}')]
+
+
 def test_two_calls_come_interleaved() -> None:
     assert called(
         piece(0, "c1", name="add", arguments=""),
