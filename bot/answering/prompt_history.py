@@ -135,7 +135,7 @@ def build_prompt(
         recalled=fitted_sections.recalled,
         transcript=fitted_sections.transcript,
         now=scene.now,
-        asked=scene.asked,
+        written_at=scene.asked,
         context=None if open_turn.degraded else context,
         turn_id=turn_id,
         memory_away=open_turn.degraded,

@@ -180,7 +180,7 @@ def _again(
         description=summary,
         actor_id=here.context.actor_id,
         conversation_id=here.context.conversation_id,
-        told=offer,
+        question=offer,
     )
     zone_note = wording.say("zone-changed", here.language, before=zones[0], now=zones[1])
     return Reply(f"{zone_note}\n\n{offer}", confirmation(action, here.chat_type, here.language))
