@@ -40,7 +40,7 @@ from memory.backends.postgres import PostgresRpc
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
 from memory.fallback.store import OutageStore
 from memory.fallback.store_jobs import LateRpc, StoreJobs
-from memory.recall.rendering import SpeakerLabel
+from memory.recall.selection import SpeakerLabel
 from memory.rpc import Rpc
 from memory.sealing import Sealer
 from memory.store import MemoryStore

@@ -20,7 +20,7 @@ from bot.text import times
 from bot.text.catalogues import nest_quotations
 from bot.text.languages import Language
 from memory.recall.changes import replaces, stated_facts
-from memory.recall.rendering import asks_for_former
+from memory.recall.selection import asks_for_former
 from memory.recall.stated_facts import value_kinds
 from memory.text import HAN, one_line
 

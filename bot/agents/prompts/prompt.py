@@ -20,7 +20,7 @@ from bot.text.roster import NOBODY, AutoMention, Roster
 from memory.context import PromptMessage
 from memory.models import ANSWERED_OUTCOME, GroupFact, TurnOutcome, WorkingMemory
 from memory.recall.passages import Passage
-from memory.recall.rendering import SpeakerLabel, local_minute, snippet
+from memory.recall.selection import SpeakerLabel, local_minute, snippet
 from memory.scope import AgentMemoryContext
 from memory.text import json_line, quoted_text, speaker_label
 

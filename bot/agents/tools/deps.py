@@ -14,7 +14,7 @@ from bot.agents.tool_types import NO_TOOLS, Toolbox
 from bot.feishu.user_scopes import AccessNeeds
 from memory.models import QuestionEmbedding
 from memory.recall.passages import Passage
-from memory.recall.rendering import RenderedPassages
+from memory.recall.selection import RenderedPassages
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from bot.agenda.plans import Colleague, MeetingPlan, TaskPlan, idempotency_key
-from bot.agenda.refusals import AgendaRefused
+from bot.agenda.times import AgendaRefused
 from bot.agenda.turn_agenda import AsAsker, TurnAgenda, WrittenEvent
 from bot.agents.prompts.prompt import PendingAction
 from bot.answering.question import Turn

@@ -21,8 +21,8 @@ from bot.agenda.plans import (
     task_due,
     title_of,
 )
-from bot.agenda.refusals import AgendaRefused
 from bot.agenda.times import (
+    AgendaRefused,
     ParsedTime,
     first_free,
     moment_s,

@@ -33,7 +33,7 @@ from memory.context import PromptMessage, ToolExchange
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
 from memory.models import WorkingMemory
 from memory.recall.passages import Passage
-from memory.recall.rendering import RenderedPassages
+from memory.recall.selection import RenderedPassages
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
