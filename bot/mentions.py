@@ -153,7 +153,7 @@ def address_reply(
 
     def means(person: Person | None, name: str) -> bool:
         return person is not None and any(
-            p.open_id == person.open_id for p in known_roster.named(name)
+            p.open_id == person.open_id for p in known_roster.people_named(name)
         )
 
     def tidy(text: str) -> str:
@@ -168,15 +168,15 @@ def address_reply(
             seen_names.add(key)
             return again
 
-        return _cut(text, index, superfluous)
+        return _cut_matches(text, index, superfluous)
 
-    def opened(text: str | None) -> str:
+    def trim_opening(text: str | None) -> str:
         return tidy(
             _trim_front(text, index, lambda name: means(agent, name) or means(sender, name))
         )
 
-    text = opened(response)
-    while (again := opened(text)) != text:  # what stood behind an address can be one itself
+    text = trim_opening(response)
+    while (again := trim_opening(text)) != text:  # what stood behind an address can be one itself
         text = again
     if private or not auto_mention or sender_type not in ADDRESSED_SENDER_TYPES or not addressee:
         return _set_apart(text, index)
@@ -202,13 +202,13 @@ def to_card(
     plain unless `allow_all`. Code, fenced, indented or inline, is left alone. `lead` is the
     template's, before the first address.
     """
-    escaped_roster = roster.escaped(escape)
+    escaped_roster = roster.with_escaped_names(escape)
     index = escaped_roster.index(*(ALL_NAMES if allow_all else ()))
 
     def tagged(line: str) -> str:
         parts, position = [], 0
         for address in index.opening(line):
-            people = escaped_roster.named(address.name)
+            people = escaped_roster.people_named(address.name)
             tag = _tag_of(people, preferred)
             if not people and allow_all and address.name.casefold() in ALL_NAMES:
                 tag = "<at id=all></at>"
@@ -263,7 +263,7 @@ def _without_front(text: str, index: NameIndex, is_unwanted: IsMeant) -> str:
     return text[cut:]
 
 
-def _cut(text: str, index: NameIndex, is_unwanted: Callable[[NameAddress], bool]) -> str:
+def _cut_matches(text: str, index: NameIndex, is_unwanted: Callable[[NameAddress], bool]) -> str:
     """`text` without the unwanted addresses of its opening."""
     kept_text, position = "", 0
     for address in _opening(text, index):

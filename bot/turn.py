@@ -114,15 +114,15 @@ async def _take_turn(
         delivery = await send_reply(services, turn, open_turn, reply, stream, lease, follow_up.job)
         job = follow_up.job()
     answer_id = delivery.sent.message_id if delivery.sent and answering is None else ""
-    ended = EndedTurn(turn, reply, delivery, showing.language, answer.needs, answer_id, job)
-    await _end_turn(services, open_turn, answer, ended)
+    ended_turn = EndedTurn(turn, reply, delivery, showing.language, answer.needs, answer_id, job)
+    await _end_turn(services, open_turn, answer, ended_turn)
 
 
 async def _end_turn(
-    services: Services, open_turn: OpenTurn, answer: Reply, ended: EndedTurn
+    services: Services, open_turn: OpenTurn, answer: Reply, ended_turn: EndedTurn
 ) -> None:
     """Counts and reports the turn, and does what follows it."""
-    turn, delivery = ended.turn, ended.delivery
+    turn, delivery = ended_turn.turn, ended_turn.delivery
     if answer.forgets or delivery.state == "cancelled":
         await withdraw_cards(services)
     if delivery.state == "sent":
@@ -131,7 +131,7 @@ async def _end_turn(
     outcome = answer.means if is_elsewhere else delivery.ended(answer.means)
     _report(services, turn, open_turn, outcome)
     for after in services.hooks.after:
-        await after(services, ended)
+        await after(services, ended_turn)
     await tend_later(services, turn.context, open_turn)
 
 

@@ -94,7 +94,7 @@ def _answer(edge: Edge, incoming: Request) -> tuple[dict[str, Any], int, str]:
         outcome = edge.intake.accept(payload)
     except (Refused, events.MalformedEvent) as exc:
         if isinstance(exc, Refused) and _SIGNATURE in incoming.headers:
-            edge.intake.arrived(f"{REFUSAL_PREFIX}{exc}")
+            edge.intake.note_arrival(f"{REFUSAL_PREFIX}{exc}")
         REFUSALS.count("webhook.refused", str(exc))
         return {"code": 400, "msg": "bad request"}, 400, "refused"
     except QueueUnavailable as exc:

@@ -40,7 +40,7 @@ from memory.backends.postgres import PostgresRpc
 from memory.fallback.breaker import BreakingRpc, CircuitBreaker
 from memory.fallback.store import OutageStore
 from memory.fallback.store_jobs import LateRpc, StoreJobs
-from memory.recall.rendering import SpeakerLabel
+from memory.recall.selection import SpeakerLabel
 from memory.rpc import Rpc
 from memory.sealing import Sealer
 from memory.store import MemoryStore
@@ -78,7 +78,7 @@ async def open_services(
             settings.feishu_app_secret,
             pace=pace,
             calls_per_second=settings.feishu_calls_per_second,
-            count=tally.called,
+            count=tally.count_call,
         )
         stack.push_async_callback(feishu.close)
         rpc, store = await _memory(settings, url, pool)
@@ -206,10 +206,10 @@ def _manager(
         models.main(),
         model_name=settings.openai_model,
         stores=stores,
-        tools=[one for one in TOOLS if one.kept or settings.user_token_key],
+        tools=[one for one in TOOLS if one.is_stored or settings.user_token_key],
         specialists=load_own_specialists(settings, servers),
         mcp=mcp,
-        model_named=models.named,
+        model_named=models.model_of,
     )
 
 

@@ -291,8 +291,8 @@ async def _work(
         handle=partial(handle_job, services),
         give_up=partial(give_up_job, services),
         took_over=metrics.STALLED.inc,
-        counted=presence.share_with,
-        stopped=services.stops.ask,
+        note_workers=presence.share_with,
+        stop_turns=services.stops.ask,
     )
     places = settings.worker_concurrency + TENDING_AT_ONCE + IMPORTS_AT_ONCE
     in_hand = turn_capacity(settings.workers)

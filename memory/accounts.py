@@ -75,18 +75,18 @@ class AccountLinker:
 
         Raises `AuthUnavailable`, `AuthRefused` and `StoreError`; who was linked until then stays.
         """
-        linked, after = 0, None
+        linked_count, after = 0, None
         async with self._round:
             if again:
                 self._refused.clear()
             while page := await self._people.listed(
                 only_unlinked=not again, after=after, limit=_PAGE
             ):
-                for stored in page:
-                    linked += await self._link(stored)
+                for person in page:
+                    linked_count += await self._link(person)
                     on_person()
                 after = page[-1].person
-        return LinkResult(linked, tuple(sorted(self._refused.items())))
+        return LinkResult(linked_count, tuple(sorted(self._refused.items())))
 
     async def run(self) -> None:
         """Links until cancelled; what goes wrong is logged and tried again later."""

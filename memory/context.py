@@ -133,7 +133,7 @@ class Calibration:
         )
         return Calibration(_bounded_scale(scale), self.requests + 1)
 
-    def reported(self, estimated_tokens: int) -> int:
+    def reported_tokens(self, estimated_tokens: int) -> int:
         """The tokens the endpoint will probably report for `estimated_tokens` tokens of ours."""
         return math.ceil(round(estimated_tokens * self.scale, 6))
 
@@ -142,7 +142,7 @@ class Calibration:
         estimated_tokens = max(0, math.floor(reported_tokens / self.scale))
         return (
             estimated_tokens
-            if self.reported(estimated_tokens) <= reported_tokens
+            if self.reported_tokens(estimated_tokens) <= reported_tokens
             else estimated_tokens - 1
         )
 
@@ -219,13 +219,13 @@ class SectionShares:
 class FittedPrompt:
     """What fits: `sections` is what to send, `tokens` what the endpoint will probably report.
 
-    `estimated` is the count before calibration, for `Calibration.observe`; `cut` names the texts
-    that lost lines. `over_budget`: the question alone exceeds the budget; all else is empty.
+    `estimated_tokens` is the count before calibration, for `Calibration.observe`; `cut` names the
+    texts that lost lines. `over_budget`: the question alone exceeds the budget; all else is empty.
     """
 
     sections: PromptSections
     tokens: int
-    estimated: int
+    estimated_tokens: int
     cut: tuple[str, ...] = ()
     dropped_messages: int = 0
     over_budget: bool = False
@@ -265,8 +265,8 @@ def fit_sections(
     estimated_tokens = question_cost + max(0, room) - free
     return FittedPrompt(
         sections=PromptSections(question=sections.question, history=history, **texts),
-        tokens=calibration.reported(estimated_tokens),
-        estimated=estimated_tokens,
+        tokens=calibration.reported_tokens(estimated_tokens),
+        estimated_tokens=estimated_tokens,
         cut=tuple(name for name, text in texts.items() if text != getattr(sections, name)),
         dropped_messages=len(sections.history) - len(history),
         over_budget=room < 0,

@@ -167,11 +167,11 @@ def without_references(content: str) -> str:
     return _REFERENCE_LINE.sub("", content).strip()
 
 
-def without_shown(content: str, shown: Iterable[tuple[str, str]]) -> str:
-    """A stored summary without the lines that stand in the prompt anyway: `shown` are author and
-    text of those."""
+def without_shown(content: str, prompt_lines: Iterable[tuple[str, str]]) -> str:
+    """A stored summary without the lines that stand in the prompt anyway: `prompt_lines` are author
+    and text of those."""
     texts: dict[str, str] = {}
-    for author, text in shown:
+    for author, text in prompt_lines:
         texts[author] = f"{texts.get(author, '')}\n{one_line(text)}"
     lines = [
         (day, line)
@@ -185,11 +185,11 @@ def lines_about(content: str, words: frozenset[str], room_tokens: int) -> str:
     """The lines of a summary that have one of `words` (in lower case), and of the others the first
     ones that fit into `room_tokens`."""
     kept_lines: list[tuple[str, str]] = []
-    left = float(room_tokens)
+    tokens_left = float(room_tokens)
     for day, line in _by_day(content):
         if not any(word in line.lower() for word in words):
-            left -= token_cost(f"{line}\n")
-            if left < 0:
+            tokens_left -= token_cost(f"{line}\n")
+            if tokens_left < 0:
                 continue
         kept_lines.append((day, line))
     return _with_days(kept_lines)
@@ -199,8 +199,8 @@ def _by_day(content: str) -> Iterator[tuple[str, str]]:
     """The lines of a summary, each with its day, or "" before the first one."""
     day = ""
     for line in filter(None, map(str.strip, content.splitlines())):
-        if dated := _DAY.match(line):
-            day, line = dated[1], f"- {line[dated.end() :]}"
+        if dated_lines := _DAY.match(line):
+            day, line = dated_lines[1], f"- {line[dated_lines.end() :]}"
         yield day, line
 
 
@@ -247,10 +247,10 @@ class _Sentence:
 
     place: int
     day: str
-    shown: str
+    line: str
     text: str
     terms: frozenset[str]
-    carried: bool = False
+    is_carried: bool = False
     by_bot: bool = False
 
 
@@ -265,22 +265,24 @@ def extract_summary(
     telling = [s for s in sentences if scores[s.place] >= _LEAST_SCORE] or sentences
     ranked_sentences = sorted(telling, key=lambda s: (-scores[s.place], s.place))
     chosen_sentences: list[_Sentence] = []
-    left = float(limit_tokens) - _DAY_COST * len({s.day for s in telling})
+    tokens_left = float(limit_tokens) - _DAY_COST * len({s.day for s in telling})
     for sentence in ranked_sentences:
-        cost = token_cost(f"{sentence.shown}\n")
-        if cost <= left and not any(_says_the_same(sentence, other) for other in chosen_sentences):
+        cost = token_cost(f"{sentence.line}\n")
+        if cost <= tokens_left and not any(
+            _says_the_same(sentence, other) for other in chosen_sentences
+        ):
             chosen_sentences.append(sentence)
-            left -= cost
+            tokens_left -= cost
     if not chosen_sentences and ranked_sentences:
-        return cut_to_tokens(ranked_sentences[0].shown, limit_tokens)
+        return cut_to_tokens(ranked_sentences[0].line, limit_tokens)
     in_order = sorted(chosen_sentences, key=lambda s: s.place)
-    return cut_to_tokens(_with_days((s.day, s.shown) for s in in_order), limit_tokens)
+    return cut_to_tokens(_with_days((s.day, s.line) for s in in_order), limit_tokens)
 
 
 def _sentences(earlier: str, lines: Sequence[SummaryLine]) -> Iterator[_Sentence]:
     place = 0
     for day, text in _by_day(earlier):
-        yield _Sentence(place, day, _short_sentence(text), text, _terms(text), carried=True)
+        yield _Sentence(place, day, _short_sentence(text), text, _terms(text), is_carried=True)
         place += 1
     for line in lines:
         for text in _split_sentences(line.text):
@@ -313,7 +315,7 @@ def _score(sentence: _Sentence, frequency: Counter[str], count: int) -> float:
     weight = sum(math.log1p(frequency[term]) for term in sentence.terms)
     score = weight / math.sqrt(len(sentence.terms) + 3)
     score += 0.3 * (sentence.place / count)  # the newest first, other things being equal
-    score += 0.5 if sentence.place == 0 or sentence.carried else 0.0
+    score += 0.5 if sentence.place == 0 or sentence.is_carried else 0.0
     if _QUESTION.search(sentence.text):
         return 0.4 * score
     has_date = bool(_DATE.search(sentence.text) or _NUMBER.search(sentence.text))

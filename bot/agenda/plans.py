@@ -9,8 +9,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from bot.agenda.refusals import AgendaRefused
-from bot.agenda.times import ParsedTime, moment_s
+from bot.agenda.times import AgendaRefused, ParsedTime, moment_s
 from bot.feishu.calendars import BusySpan, CalendarEvent
 from bot.text.roster import Roster, bare_name, means_asker
 from memory.text import storable, visible_line

@@ -15,8 +15,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from bot.agenda.plans import Attendee, Colleague, MeetingPlan, TaskPlan
-from bot.agenda.refusals import AgendaRefused, refusal_of
-from bot.agenda.times import merged_spans, zone_of
+from bot.agenda.times import AgendaRefused, merged_spans, refusal_of, zone_of
 from bot.feishu.calendars import (
     DELETED_CODES,
     BusySpan,

@@ -65,9 +65,9 @@ class Models:
 
     def main(self) -> Model:
         """The model of the settings."""
-        return self.named(self._settings.openai_model)
+        return self.model_of(self._settings.openai_model)
 
-    def named(self, name: str) -> Model:
+    def model_of(self, name: str) -> Model:
         """The model `name`, with the fallback model behind it."""
         if not self._settings.openai_api_key:
             from bot.agents.offline.model import OfflineModel  # for who has no key
@@ -83,15 +83,17 @@ class Models:
         other = self._settings.openai_fallback_model
         return Fallback(first, ChatModel(self._endpoint, other, first_s=self._first_s))
 
-    def counted(self, name: str, kind: str) -> Model:
+    def counted_model(self, name: str, kind: str) -> Model:
         """The model `name`, whose tokens count as `kind` and not as an answer's."""
-        return CountedModel(self.named(name), partial(self._tally.asked, kind))
+        return CountedModel(self.model_of(name), partial(self._tally.count_request, kind))
 
     def judge(self) -> Model | None:
         """The model that judges whom a message is for; None: switched off, or there is no model."""
         if not self._settings.use_llm_judge or not self._settings.openai_api_key:
             return None
-        return self.counted(self._settings.judge_model or self._settings.openai_model, "judge")
+        return self.counted_model(
+            self._settings.judge_model or self._settings.openai_model, "judge"
+        )
 
     def sight(self) -> VisionProbe:
         """Whether the model of the settings sees pictures."""

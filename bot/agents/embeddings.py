@@ -149,9 +149,9 @@ class Embedder:
     def _note(self, *, is_well: bool, was_away: bool) -> None:
         """Notes how the model answered a question, which began while it `was_away` or not."""
         if is_well and was_away == self.is_away:
-            self._breaker.succeeded()
+            self._breaker.note_success()
         elif not is_well:
-            self._breaker.failed()
+            self._breaker.note_failure()
         metrics.EMBEDDING_AWAY.set(self.is_away)
         if was_away != self.is_away:
             log.warning("embedding.away" if self.is_away else "embedding.back")
@@ -163,11 +163,11 @@ class Embedder:
         try:
             with metrics.EMBEDDING_SECONDS.labels(of=of).time():
                 async with asyncio.timeout(within_s):
-                    async with self._endpoint.posted(_PATH, body) as chunks:
+                    async with self._endpoint.post(_PATH, body) as chunks:
                         answer = load_json(b"".join([chunk async for chunk in chunks]))
         except (ModelFailed, Declined, TimeoutError, ValueError) as exc:
             raise _translate_error(exc) from exc
-        self._tally.asked("embedding", _tokens(answer))
+        self._tally.count_request("embedding", _tokens(answer))
         vectors = _vectors(answer)
         if len(vectors) != len(texts):
             raise _embedding_failure("incomplete")

@@ -57,10 +57,10 @@ say = Catalogue(__file__).say
 
 @dataclass(frozen=True, slots=True)
 class AgentWords:
-    """The words of an agent. `ended`: why they are not all that its model wanted to say."""
+    """The words of an agent. `end_reason`: why they are not all that its model wanted to say."""
 
     text: str
-    ended: Ended = ""
+    end_reason: Ended = ""
 
 
 async def run_agent(
@@ -82,7 +82,7 @@ async def run_agent(
     reader = reader or AnswerReader()
     dialogue, on_text, failures = list(messages), _on_text(on_progress, reader), 0
     outcomes: dict[str, ToolOutcome] = {}
-    tools = hands.offered if hands and offers_tools else NO_TOOLS
+    tools = hands.toolbox if hands and offers_tools else NO_TOOLS
     while True:
         usage.ask()
         response = await model.respond(Request(dialogue, tools, outcomes=outcomes), on_text)
@@ -95,7 +95,7 @@ async def run_agent(
             return step
         dialogue += step.messages
         outcomes |= step.outcomes
-        failures = failures + 1 if step.failed else 0
+        failures = failures + 1 if step.is_useless else 0
         if failures > RETRIES:
             raise ModelFailed(_useless(response))
 
@@ -109,10 +109,10 @@ def _useless(response: Response) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What is added to the conversation; `failed`: the model gave nothing of use."""
+    """What is added to the conversation; `is_useless`: the model gave nothing of use."""
 
     messages: Sequence[Message] = ()
-    failed: bool = True
+    is_useless: bool = True
     outcomes: Mapping[str, ToolOutcome] = field(default_factory=dict)
 
 
@@ -126,26 +126,26 @@ async def _run_calls(
         return final
     messages = [response_message(response), *(result.message for result in results)]
     outcomes = {one.message["tool_call_id"]: one.outcome for one in results}
-    return _Step(messages, not any(result.called for result in results), outcomes)
+    return _Step(messages, not any(result.was_called for result in results), outcomes)
 
 
 async def _read_words(
     response: Response, hands: ToolSession | None, usage: Spent, reader: AnswerReader
 ) -> AgentWords | _Step:
     """The model's words. Calls among them are made where they only read, else offered."""
-    ending: Ended = response.broken or ("length" if response.cut_off else "")
+    ending: Ended = response.break_reason or ("length" if response.cut_off else "")
     answer = reader.read(response.text, complete=not ending)
     reading = read_only_calls(answer.calls, hands) if hands else []
     if hands and reading:
         usage.call(len(reading))
         results = await perform_calls(reading, hands)
         return _final(results, hands) or _Step(
-            results_as_text(response.text, reading, results), failed=False
+            results_as_text(response.text, reading, results), is_useless=False
         )
     has_offered = bool(hands and await offer_for_confirmation(answer.calls, hands))
     words = storable_words(answer.text)
     if hands and has_offered and not words:
-        words = confirm_sentence(hands.deps.prompt.spoken)
+        words = confirm_sentence(hands.deps.prompt.reply_language)
     return AgentWords(words, ending) if words else _Step()
 
 
@@ -153,7 +153,9 @@ def _final(results: Sequence[ToolCallResult], hands: ToolSession | None) -> Agen
     """The result that is the answer of the whole run, if it is one."""
     if hands and len(results) == 1:
         result = results[0].outcome.result
-        return AgentWords(result, hands.deps.ended) if isinstance(result, FinalAnswer) else None
+        return (
+            AgentWords(result, hands.deps.end_reason) if isinstance(result, FinalAnswer) else None
+        )
     return None
 
 
@@ -247,10 +249,10 @@ class Delegation:
             )
             refusal = f"The specialist {name} {why}"
             raise ToolFailed(enrich(refusal, deps.calls[before:])) from exc
-        deps.consulted.append(name)
+        deps.specialists.append(name)
         if not answers_the_person:
             return answer.text
-        deps.ended = answer.ended
+        deps.end_reason = answer.end_reason
         return FinalAnswer(answer.text)
 
     async def _run(
@@ -270,7 +272,7 @@ class Delegation:
                     with_tools=with_tools,
                     done_calls=deps.calls[before:],
                 ),
-                usage=deps.spent,
+                usage=deps.usage,
                 hands=hands,
                 on_progress=on_progress,
                 offers_tools=with_tools,

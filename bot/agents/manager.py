@@ -86,15 +86,15 @@ class _Turn:
     """One question on its way; `deps` None: there are no tools."""
 
     prompt: Prompt
-    spent: Spent
+    usage: Spent
     deps: ToolDeps | None
-    written: WrittenSoFar
-    allowed: frozenset[str] | None = None
+    text_so_far: WrittenSoFar
+    allowed_tools: frozenset[str] | None = None
 
     @property
     def text(self) -> str:
         """What was said so far, as people may have read it."""
-        return storable_words(self.written.text)
+        return storable_words(self.text_so_far.text)
 
 
 class Manager:
@@ -154,21 +154,21 @@ class Manager:
         `allowed_tools`: only these of our tools, and of outside ones those that read.
         """
         turn = self._turn(prompt, WrittenSoFar(on_progress), opened_tools, may_be_told)
-        turn.allowed = allowed_tools
+        turn.allowed_tools = allowed_tools
         try:
             async with time_limit(timeout_s) as limit:
-                with _ended_by(stop, limit), _flowing(turn.written, stop, limit, flows_for_s):
+                with _ended_by(stop, limit), _flowing(turn.text_so_far, stop, limit, flows_for_s):
                     answer = await self._run(turn)
         except (TimeoutError, Declined, ModelFailed, LimitReached) as exc:
             if stop and stop.asked:
                 return self._answer(turn.text, turn, ending=STOPPED)
             return self._cut_short(turn, exc)
-        return self._answer(answer.text, turn, ending=answer.ended)
+        return self._answer(answer.text, turn, ending=answer.end_reason)
 
     def _cut_short(self, turn: _Turn, exc: Exception) -> AgentAnswer:
         """What was said so far, else an honest sentence. Raises `ModelUnavailable` when nothing was
         done."""
-        reply_language, calls = turn.prompt.spoken, turn.deps.calls if turn.deps else []
+        reply_language, calls = turn.prompt.reply_language, turn.deps.calls if turn.deps else []
         if isinstance(exc, Declined):
             return self._answer(
                 declined_sentence(str(exc), reply_language), turn, cut_short="declined"
@@ -190,7 +190,7 @@ class Manager:
         deps = self._turn(prompt, WrittenSoFar()).deps
         if deps is None or action.tool not in self._own:
             return None
-        deps.confirmed = True
+        deps.is_confirmed = True
         tool = self._own[action.tool]
         outcome = await call_and_record(tool, tool.valid(dict(action.arguments)), deps)
         return tool.wording.tell(outcome, language), deps.calls[0]
@@ -199,8 +199,8 @@ class Manager:
         if turn.deps is None:
             return await self._ask(turn, None)
         tools = self._tools.with_outside(turn.deps.outside)
-        if turn.allowed is not None:
-            tools = tools.part(tuple(_within(tools, turn.allowed, turn.deps.outside)))
+        if turn.allowed_tools is not None:
+            tools = tools.part(tuple(_within(tools, turn.allowed_tools, turn.deps.outside)))
         prompt, names = turn.prompt, self._delegation.names
         offered_tools = await compute_apart(
             lambda: choose_tools(tools, prompt, names), prompt.characters
@@ -219,9 +219,9 @@ class Manager:
             manager_messages(
                 turn.prompt, with_tools=offers_tools, done_calls=hands.deps.calls if hands else ()
             ),
-            usage=turn.spent,
+            usage=turn.usage,
             hands=hands,
-            on_progress=turn.written,
+            on_progress=turn.text_so_far,
             offers_tools=offers_tools,
             reader=reader_of(turn.prompt, hands.tools if hands else NO_TOOLS, self._cleaner),
         )
@@ -234,7 +234,7 @@ class Manager:
         messages = manager_messages(turn.prompt, with_tools=True)
         wish = await wish_of(messages, hands.tools)
         if wish and wish.certain:
-            return await run_agent(OfflineModel(), messages, usage=turn.spent, hands=hands)
+            return await run_agent(OfflineModel(), messages, usage=turn.usage, hands=hands)
         if wish:
             await offer_for_confirmation(wish.calls, hands)
         return None
@@ -264,9 +264,9 @@ class Manager:
             exchange=prompt.exchange,
             words_of_model=prompt.words_of_model,
             reads_only=prompt.reads_only,
-            opened=opened_tools,
+            opened_sources=opened_tools,
             may_be_told=may_be_told,
-            spent=usage,
+            usage=usage,
             on_progress=text_so_far,
         )
         return _Turn(prompt, usage, deps, text_so_far)
@@ -274,14 +274,14 @@ class Manager:
     def _answer(
         self, text: str, turn: _Turn, *, cut_short: str = "", ending: Ended = ""
     ) -> AgentAnswer:
-        deps, tokens = turn.deps, turn.spent
+        deps, tokens = turn.deps, turn.usage
         means = STOPPED_TURN if ending == STOPPED else TurnOutcome("answered", ending)
         answer = AgentAnswer(
             text=text,
             input_tokens=tokens.input_tokens,
             output_tokens=tokens.output_tokens,
             cut_short=cut_short or ending,
-            ended=ending,
+            end_reason=ending,
             means=apology_outcome(cut_short) if cut_short else means,
         )
         if deps is None:
@@ -291,10 +291,10 @@ class Manager:
             tool_calls=tuple(deps.calls),
             follow_ups=tuple(deps.follow_ups),
             pending_actions=tuple(deps.pending),
-            specialists=tuple(deps.consulted),
+            specialists=tuple(deps.specialists),
             files=tuple(deps.files),
             passages=tuple(deps.passages),
-            auto_mention=self._delegation.auto_mention(deps.consulted),
+            auto_mention=self._delegation.auto_mention(deps.specialists),
         )
 
 
@@ -314,12 +314,12 @@ def _flowing(
     """While it is entered, the first sign of an answer gives it `flows_for_s` in all."""
     until = asyncio.get_running_loop().time() + flows_for_s
 
-    def begun() -> None:
+    def extend_limit() -> None:
         if not (stop and stop.asked) and not limit.expired():
             limit.reschedule(max(until, limit.when() or 0.0))
 
     if flows_for_s:
-        text_so_far.begun = begun
+        text_so_far.begun = extend_limit
     yield
 
 

@@ -83,13 +83,13 @@ class Progress:
     called only for those that are shown.
     """
 
-    written: str = ""
+    raw_text: str = ""
     tool: str = ""
     read: Callable[[str], str] = field(default=str, compare=False)
 
     @cached_property
     def text(self) -> str:
-        return self.read(self.written)
+        return self.read(self.raw_text)
 
 
 OnProgress = Callable[[Progress], Awaitable[None]]

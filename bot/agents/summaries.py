@@ -56,7 +56,7 @@ def build_summariser(settings: Settings, models: Models) -> Summarise:
     if not settings.openai_api_key:
         return extractive_summary
     name = settings.summary_model or settings.openai_model
-    return model_summariser(models.counted(name, "summary"))
+    return model_summariser(models.counted_model(name, "summary"))
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def model_summariser(model: Model, *, time_limit_s: float = TIME_LIMIT_S) -> Sum
             note_failure(_reason(exc))
             return await extractive_summary(earlier, lines)
         text = cleaner.read(response.text, Manner(rules=_INSTRUCTIONS)).text.strip()
-        cut_off = response.cut_off or bool(response.broken)
+        cut_off = response.cut_off or bool(response.break_reason)
         if cut_off or not is_sound(text, earlier, lines):
             log.warning("summary.rejected", cut_off=cut_off, characters=len(text))
             note_failure("unsound")

@@ -104,12 +104,12 @@ class Wording:
 
     def tell(self, outcome: ToolOutcome, language: Language) -> str:
         """What a person reads; ids stay between the models."""
-        words = self._told(outcome, language)
+        words = self._outcome_words(outcome, language)
         if outcome.ok or (self._whole and self._catalogue.has(outcome.kind)):
             return words
         return _COMMON.say("not-done", language, reason=words)
 
-    def _told(self, outcome: ToolOutcome, language: Language) -> str:
+    def _outcome_words(self, outcome: ToolOutcome, language: Language) -> str:
         kind, fields = outcome.kind, outcome.fields
         if not kind:
             return _IDS.sub("", str(outcome.result))
@@ -183,7 +183,7 @@ class FinalAnswer(str):
 class Tool:
     """`parameters` is a JSON schema. A sequential tool never runs beside another call. A tool that
     only `reads` changes nothing that outlives the answer; where nobody says so, it may. What one
-    gives that is not `kept` is for this answer alone, and is stored nowhere.
+    gives is stored nowhere unless `is_stored`: it is for this answer alone.
 
     `valid` gives the arguments to call with, or raises `ArgumentsInvalid`. `call` returns what can
     be written as JSON or a `ToolOutcome`, or raises `ToolFailed`. `wording` tells people of it.
@@ -197,9 +197,9 @@ class Tool:
     sequential: bool = False
     reads: bool = False
     wording: Wording = COMMON
-    kept: bool = True
+    is_stored: bool = True
 
-    def described(self) -> dict[str, Any]:
+    def declaration(self) -> dict[str, Any]:
         """The tool as Chat Completions wants it. `strict` is left out: it would forbid optional
         arguments and free objects, and not every endpoint knows it."""
         function = {
@@ -244,7 +244,7 @@ class Toolbox:
     @cached_property
     def json(self) -> bytes:
         """The value of `tools` in a request."""
-        return dump_json([tool.described() for tool in self._tools.values()])
+        return dump_json([tool.declaration() for tool in self._tools.values()])
 
 
 NO_TOOLS = Toolbox()
@@ -298,11 +298,11 @@ class _Argument:
     about: str
 
     @property
-    def required(self) -> bool:
+    def is_required(self) -> bool:
         return self.default is inspect.Parameter.empty
 
-    def described(self) -> dict[str, Any]:
-        usual = {} if self.required or self.default is None else {"default": self.default}
+    def declaration(self) -> dict[str, Any]:
+        usual = {} if self.is_required or self.default is None else {"default": self.default}
         return {**usual, "description": self.about, **self.fits}
 
 
@@ -333,9 +333,9 @@ def _fitting(kind: Any) -> dict[str, Any]:
 
 def _schema(arguments: Mapping[str, _Argument]) -> dict[str, Any]:
     """Without titles and what `_checked` sees to anyway: they cost tokens in every request."""
-    required_names = [name for name, one in arguments.items() if one.required]
+    required_names = [name for name, one in arguments.items() if one.is_required]
     return {
-        "properties": {name: one.described() for name, one in arguments.items()},
+        "properties": {name: one.declaration() for name, one in arguments.items()},
         **({"required": required_names} if required_names else {}),
         "type": "object",
     }
@@ -350,7 +350,7 @@ def _check_arguments(
         f"{name}: there is no such argument" for name in arguments_given if name not in arguments
     ]
     for name, one in arguments.items():
-        if name not in arguments_given and one.required:
+        if name not in arguments_given and one.is_required:
             mistakes.append(f"{name}: it has to be given")
             continue
         try:

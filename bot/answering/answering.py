@@ -115,7 +115,7 @@ def _foot(
     transcription = turn.question if turn.request.message_type == AUDIO else ""
     is_apology = answer.means.kind in ("apologised", "refused") or bool(answer.needs.scopes)
     return AnswerFooter(
-        language, seconds, sources, answer.ended, heard=transcription, apology=is_apology
+        language, seconds, sources, answer.end_reason, heard=transcription, apology=is_apology
     )
 
 
@@ -278,7 +278,7 @@ async def _ask_model(
             )
     except ModelUnavailable as exc:
         return _sorry(turn, exc.reason, turn_language(services, turn, open_turn))
-    if answer.ended:
+    if answer.end_reason:
         answer = _unfinished_answer(
             turn, open_turn, answer, turn_language(services, turn, open_turn)
         )
@@ -308,14 +308,16 @@ def _unfinished_answer(
     A stopped answer offers no follow-ups, actions or files.
     """
     answer = replace(answer, text=turn.settle(answer.text))
-    if answer.ended != STOPPED:
+    if answer.end_reason != STOPPED:
         return answer
     metrics.STOPPED.inc()
     answer = replace(answer, follow_ups=(), pending_actions=(), files=())
     if answer.text:
         return answer
     calls = [call["name"] for call in answer.tool_calls if call["ok"]]
-    return replace(answer, text=stopped_sentence([*open_turn.done, *calls], language), ended="")
+    return replace(
+        answer, text=stopped_sentence([*open_turn.done, *calls], language), end_reason=""
+    )
 
 
 def _only_unread(services: Services, turn: Turn, open_turn: OpenTurn, material: Material) -> str:

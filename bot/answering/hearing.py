@@ -115,7 +115,7 @@ async def _overhear(
     conversation, discussion = _split_by_topic(message, conversation)
     decision = await decider.decide(message, conversation, budget, rules.mode)
     decision = await within_rate(chat, message, question, decision, asked_at_s)
-    topics = discussion.found if discussion else NO_TOPICS
+    topics = discussion.new_topics if discussion else NO_TOPICS
     may_volunteer = rules.choice("proactive") == "on"
     if may_volunteer:
         ends = None  # there is more to do
@@ -216,7 +216,7 @@ def conversation_reply_args(
     if not chat.is_followed:
         return None
     discussion = hearing.discussion or Discussion(tuple(before))
-    topics = {**discussion.found, **split_by_topic(discussion.messages, record).found}
+    topics = {**discussion.new_topics, **split_by_topic(discussion.messages, record).new_topics}
     return tell_conversation_args((*before, record), record.timestamp, chat.timeout_ms, topics)
 
 
@@ -292,7 +292,7 @@ async def _hear(chat: RequestChat, message: IncomingMessage, ends: Lease | None)
     except StoreUnavailable:
         return Circumstances(rules_of(None, settings))
     if ends and around.decided and not around.decided.respond:
-        ends.ended(result)
+        ends.note_end(result)
     return around
 
 
@@ -323,7 +323,7 @@ async def _store_decision(
             message, decision, topics, then
         )
         if ends and not decision.respond:
-            ends.ended(result)
+            ends.note_end(result)
     return decision
 
 

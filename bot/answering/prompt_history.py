@@ -34,7 +34,7 @@ from bot.text.roster import NOBODY, Roster, from_card
 from memory.context import Calibration, PromptMessage, PromptSections, exchange_cost, fit_sections
 from memory.models import OpenTurn, PersonRemark, StoredMessage, WorkingMemory
 from memory.recall.passages import content_words, needs_recall
-from memory.recall.rendering import SpeakerLabel
+from memory.recall.selection import SpeakerLabel
 from memory.scope import AgentMemoryContext
 from memory.summary import lines_about, without_shown
 from memory.tables.notes import registered_notes
@@ -135,7 +135,7 @@ def build_prompt(
         recalled=fitted_sections.recalled,
         transcript=fitted_sections.transcript,
         now=scene.now,
-        asked=scene.asked,
+        written_at=scene.asked,
         context=None if open_turn.degraded else context,
         turn_id=turn_id,
         memory_away=open_turn.degraded,

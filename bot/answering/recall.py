@@ -37,14 +37,17 @@ from memory.recall.passages import (
     recall_at_once,
     usual_scope,
 )
-from memory.recall.rendering import (
+from memory.recall.selection import (
+    MOST_IN_PROMPT,
     RenderedPassages,
     SpeakerLabel,
     asks_for_former,
+    fitting_hits,
+    ordered_hits,
+    passages_for_prompt,
     render_passages,
     with_former_values,
 )
-from memory.recall.selection import MOST_IN_PROMPT, fitting_hits, ordered_hits, passages_for_prompt
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 
@@ -210,7 +213,7 @@ def rendered_earlier(
     label: SpeakerLabel,
     question: str = "",
 ) -> RenderedPassages:
-    """`memory.recall.rendering.render_passages`, with the at-tags of cards as names."""
+    """`memory.recall.selection.render_passages`, with the at-tags of cards as names."""
 
     def visible(card: str) -> str:
         return from_card(card, names, unescape=markup.unescape)

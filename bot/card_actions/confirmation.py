@@ -165,7 +165,7 @@ async def _performed_here(
         subject=turn.names.name(turn.context.user_id),
         working_memory=WorkingMemory(),
         now=services.now(),
-        asked=services.asked_at(action.asked_ms),
+        written_at=services.asked_at(action.asked_ms),
         people=turn.names.roster(people_of(turn)),
         context=turn.context,
         turn_id=turn.id,

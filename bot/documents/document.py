@@ -80,7 +80,7 @@ class Comment:
     text: str
     quote: str = ""
     author: str = ""
-    solved: bool = False
+    is_solved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def comment_lines(document: ReadDocument, names: Mapping[str, str]) -> list[str]
     """One line a comment: the passage, who wrote it, and what."""
     return [
         f"- {_about(one)}{names.get(one.author, 'someone')}: {' '.join(one.text.split())}"
-        f"{' (solved)' if one.solved else ''}"
+        f"{' (solved)' if one.is_solved else ''}"
         for one in document.comments
     ]
 

@@ -235,7 +235,7 @@ def changed_values(
 
 def _now(rule: ChatRule, rules: ChatRules) -> str:
     """What is selected in the form as it is shown."""
-    of_settings = rule.setting and rule.name not in rules.chosen
+    of_settings = rule.setting and rule.name not in rules.own_values
     return DEFAULT if of_settings else rules.choice(rule.name)
 
 

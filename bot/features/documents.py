@@ -114,7 +114,7 @@ def _tool_failure(refusal: UnreadDocument) -> ToolFailed:
 
 
 def _documents(deps: ToolDeps) -> TurnDocuments:
-    documents: TurnDocuments | None = deps.opened.get(DOCUMENTS.name)
+    documents: TurnDocuments | None = deps.opened_sources.get(DOCUMENTS.name)
     if documents is None:
         raise _tool_failure(UnreadDocument("not_connected"))
     return documents

@@ -175,10 +175,10 @@ def available_commands(
 
 def _help_lines(commands: Sequence[CommandSpec], here: SetUp) -> list[Sentence]:
     """Returns the lines of commands that work here: first those in `_ORDER`."""
-    ordered = sorted(
+    commands_in_order = sorted(
         commands, key=lambda one: _ORDER.index(one.name) if one.name in _ORDER else len(_ORDER)
     )
-    return [line.text for one in ordered for line in one.help if line.is_there(here)]
+    return [line.text for one in commands_in_order for line in one.help if line.is_there(here)]
 
 
 def _plain(markdown: str) -> str:

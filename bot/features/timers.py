@@ -91,7 +91,7 @@ async def _set_next_time(services: Services, due: DueTimer, outcome: str) -> Non
     timer, timers = due.timer, TimerStore(services.rpc)
     now = datetime.fromtimestamp(due.now_ms / 1000, UTC)
     following = next_time(timer, now)
-    await timers.fired(timer, int(following.timestamp() * 1000) if following else None)
+    await timers.mark_fired(timer, int(following.timestamp() * 1000) if following else None)
     late_s = (due.now_ms - timer.plan.due_ms) / 1000
     metrics.TIMERS.labels(kind=timer.kind, outcome=outcome).inc()
     metrics.TIMER_LATE_SECONDS.observe(late_s)

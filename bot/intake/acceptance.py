@@ -80,7 +80,7 @@ class Intake:
     arrivals: Arrivals | None = None
     requests_per_minute: int = 0
 
-    def arrived(self, kind: str) -> None:
+    def note_arrival(self, kind: str) -> None:
         """Notes that a delivery of this kind has come, for the operators' checks."""
         if self.arrivals:
             self.arrivals.note(kind)
@@ -90,7 +90,7 @@ class Intake:
         Feishu must push it again."""
         delivery = events.parse_delivery(payload)
         self._require_ours(delivery)
-        self.arrived(delivery.event_type)
+        self.note_arrival(delivery.event_type)
         if delivery.event_type == events.CARD_ACTION:
             return self._click(delivery, payload)
         if delivery.event_type not in HANDLED_EVENTS or not _is_wanted(delivery, payload):
@@ -108,10 +108,10 @@ class Intake:
         if delivery.event_type != events.MESSAGE_RECEIVED:
             return None
         self._require_ours(delivery)
-        self.arrived(delivery.event_type)
+        self.note_arrival(delivery.event_type)
         lock, lock_in_topic = self._locks(delivery)
         fields, received_ms = events.storable_push(payload), int(self.clock() * 1000)
-        return self.inbox.arrived(delivery.key, fields, received_ms, lock, lock_in_topic)
+        return self.inbox.arrival(delivery.key, fields, received_ms, lock, lock_in_topic)
 
     def took(self, message: Arrived, *, fresh: bool, seconds: float) -> Accepted:
         """The message is stored; it took so long."""

@@ -80,20 +80,20 @@ class Degraded(NotReady):
 class Readiness:
     """What each check found: ok, warn for what the bot does without, or fail."""
 
-    found: tuple[Check, ...]
+    results: tuple[Check, ...]
 
     @property
     def ready(self) -> bool:
-        return all(check.state != "fail" for check in self.found)
+        return all(check.state != "fail" for check in self.results)
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        return tuple(check.name for check in self.found if check.state == "warn")
+        return tuple(check.name for check in self.results if check.state == "warn")
 
     @property
     def checks(self) -> dict[str, str]:
         """By name: "ok", or what is wrong and the next step, in English."""
-        return {check.name: _in_english(check) for check in self.found}
+        return {check.name: _in_english(check) for check in self.results}
 
 
 @dataclass
@@ -327,7 +327,7 @@ def register(app: Flask, checks: Checks) -> None:
     """Adds the three routes; the application keeps the checks for its start and its console."""
     app.extensions["health"] = checks
     flight = SingleFlight(checks.run)
-    app.extensions["readiness"] = lambda: (flight.outcome() or _BEING_LOOKED_AT).found
+    app.extensions["readiness"] = lambda: (flight.outcome() or _BEING_LOOKED_AT).results
     token = checks.settings.metrics_token
 
     def healthz() -> Response:

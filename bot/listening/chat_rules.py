@@ -149,15 +149,15 @@ RULES: dict[str, ChatRule] = {
 
 @dataclass(frozen=True, slots=True)
 class ChatRules:
-    """What holds in a chat. `chosen`: the rules that the chat set itself, with their values;
+    """What holds in a chat. `own_values`: the rules that the chat set itself, with their values;
     `usual`: what holds of the others. Of before `told_since_ms` nothing is told here."""
 
-    chosen: Mapping[str, str]
+    own_values: Mapping[str, str]
     usual: Mapping[str, str]
     told_since_ms: int = 0
 
     def choice(self, name: str) -> str:
-        return self.chosen.get(name) or self.usual[name]
+        return self.own_values.get(name) or self.usual[name]
 
     @property
     def mode(self) -> Mode:

@@ -92,7 +92,7 @@ _FORMS: Mapping[str, Callable[[Reading], object]] = {
     "item": lambda one: points_at_an_item(one.rest),
     "ellipsis": lambda one: is_ellipsis(one.rest),
     "corrects": lambda one: corrects(one.rest),
-    "another value": lambda one: replaces_a_value(one.rest, one.said),
+    "another value": lambda one: replaces_a_value(one.rest, one.last_answer),
     "failure": lambda one: reports_failure(one.rest),
     "part": lambda one: points_at_a_part(one.rest),
     "fact": lambda one: states_a_fact(one.text),
@@ -120,20 +120,20 @@ _FORMS: Mapping[str, Callable[[Reading], object]] = {
 }
 _RELATIONS: Mapping[str, Callable[[Reading], object]] = {
     "anything": lambda _: True,
-    "was answered before": lambda one: one.author in one.around.answered,
-    "others were answered": lambda one: one.around.answered - {one.author},
+    "was answered before": lambda one: one.author in one.around.answered_ids,
+    "others were answered": lambda one: one.around.answered_ids - {one.author},
     "author spoke since": lambda one: len(one.around.since) > len(one.others),
     "several spoke since": lambda one: len(one.others) > 1,
     "after another": lambda one: one.last_of_other,
     "after another's question": lambda one: is_question(one.last_of_other),
     "asked as you": lambda one: is_question(one.last_of_other) and YOU.search(one.last_of_other),
     "after another's request": lambda one: requests(one.last_of_other),
-    "words of the bot": lambda one: one.about & one.told,
+    "words of the bot": lambda one: one.about & one.exchange_topics,
     "numbers of the bot": lambda one: (
-        numbers(one.text) & numbers(f"{one.around.said}\n{one.around.asked}")
+        numbers(one.text) & numbers(f"{one.around.answer}\n{one.around.question}")
     ),
-    "words of the talk": lambda one: (one.about & one.talked) - one.told,
-    "words of nobody": lambda one: one.about and not one.about & one.told,
+    "words of the talk": lambda one: (one.about & one.later_topics) - one.exchange_topics,
+    "words of nobody": lambda one: one.about and not one.about & one.exchange_topics,
     "words of the question": lambda one: one.about & topics(one.question),
     "bot asked": lambda one: one.question,
     "bot asked yes or no": lambda one: one.question and asks_for_consent(one.question),
@@ -328,14 +328,14 @@ class Reading:
         return tuple(clauses(self.text))
 
     @cached_property
-    def said(self) -> str:
+    def last_answer(self) -> str:
         """The bot's last word, of a long one its beginning."""
-        return self.around.said[:_TRAIT_CHARACTERS]
+        return self.around.answer[:_TRAIT_CHARACTERS]
 
     @cached_property
     def question(self) -> str:
         """What the bot asked with it."""
-        return last_question(self.around.said)
+        return last_question(self.around.answer)
 
     @property
     def was_answered(self) -> bool:
@@ -359,12 +359,12 @@ class Reading:
         return topics(self.text)
 
     @cached_property
-    def told(self) -> frozenset[str]:
+    def exchange_topics(self) -> frozenset[str]:
         """The words of weight in what the bot was asked and said."""
-        return topics(self.said) | topics(self.around.asked)
+        return topics(self.last_answer) | topics(self.around.question)
 
     @cached_property
-    def talked(self) -> frozenset[str]:
+    def later_topics(self) -> frozenset[str]:
         """The words of weight in what was written since."""
         return topics("\n".join(text for _, text in self.around.since))
 
@@ -380,7 +380,7 @@ def traits(text: str, author: str, around: LastExchange) -> frozenset[str]:
     found_traits = {name for name, form in _WORDINGS.items() if form.search(reading.rest)}
     found_traits.update(name for name, has in _FORMS.items() if has(reading))
     found_traits.update(name for name, has in _RELATIONS.items() if has(reading))
-    found_traits.update(name for name, form in _KINDS.items() if form.search(reading.said))
+    found_traits.update(name for name, form in _KINDS.items() if form.search(reading.last_answer))
     kinds, forms = found_traits.intersection(_KINDS), found_traits.intersection(_OF_KINDS)
     found_traits.update(f"{kind}, {form}" for kind in kinds for form in forms)
     return frozenset(found_traits)

@@ -293,13 +293,13 @@ def exchange_at(
     question = _asked_record(answer, earlier)
     others = {r.author for r in records if not r.is_bot and r.author_id != message.author_id}
     exchange = LastExchange(
-        said=answer.content,
-        asked=question.content if question else "",
+        answer=answer.content,
+        question=question.content if question else "",
         asker=question.author_id if question else None,
         since=tuple((record.author_id, record.content) for record in later),
         names=tuple(sorted(others)),
         bot_name=answer.author,
-        answered=frozenset(r.author_id for r in earlier if r.answered and r is not question),
+        answered_ids=frozenset(r.author_id for r in earlier if r.answered and r is not question),
         across=_is_across(message, answer, later),
     )
     return exchange, answer.timestamp

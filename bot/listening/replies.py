@@ -350,7 +350,7 @@ def is_aside(text: str, exchange: LastExchange) -> bool:
 def is_small_talk(text: str, exchange: LastExchange) -> bool:
     """Whether it is about lunch or the weekend, and neither asks on about what the bot said of it
     nor wants work done."""
-    both_texts = f"{exchange.said}\n{exchange.asked}".lower()
+    both_texts = f"{exchange.answer}\n{exchange.question}".lower()
     words = {match.group().lower() for match in SMALL_TALK.finditer(text)}
     asks_on = is_question(text) and all(word in both_texts for word in words)
     return bool(words) and not asks_on and not requests(text)

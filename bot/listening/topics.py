@@ -25,14 +25,14 @@ class Discussion:
     """The messages of a chat with their topics, and where one of them, the newest, belongs.
 
     `shares`: how likely that one belongs to which topic; None is a new one. `spoken_for`: of its
-    words that were said before, the part that was said on which topic. `found` are the topics that
-    were not known before: message id → topic. `newest` is the key of that message.
+    words that were said before, the part that was said on which topic. `new_topics` are the topics
+    that were not known before: message id → topic. `newest` is the key of that message.
     """
 
     messages: tuple[MessageRecord, ...] = ()
     shares: Shares = field(default_factory=dict)
     spoken_for: Mapping[int | None, float] = field(default_factory=dict)
-    found: Mapping[str, int] = field(default_factory=dict)
+    new_topics: Mapping[str, int] = field(default_factory=dict)
     newest: str = ""
 
     @property
@@ -91,19 +91,19 @@ def answer_links(messages: Sequence[MessageRecord]) -> tuple[int, ...]:
     chat: list[tuple[int, WeighedMessage]] = []
     for index, message in enumerate(messages):
         people.meet(message)
-        weighed = people.read(message)
+        weighed_message = people.read(message)
         answers = _told_topic(message, messages[:index])
         if answers is None:
             earlier = chat[-WINDOW:]
             before = [one for _, one in earlier]
-            likely = likelihoods(weighed, before, Words(weighed, before))
+            likely = likelihoods(weighed_message, before, Words(weighed_message, before))
             best = max(range(len(likely)), key=likely.__getitem__)
             answers = earlier[best - 1][0] if best else index
         answered_indexes.append(answers)
         topics.append(topics[answers] if answers < index else index)
         if _in_main(message):
-            weighed.topic = topics[index]
-            chat.append((index, weighed))
+            weighed_message.topic = topics[index]
+            chat.append((index, weighed_message))
     return tuple(answered_indexes)
 
 

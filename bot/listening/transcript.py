@@ -161,17 +161,18 @@ class LastExchange:
     """The bot's last word and what surrounds it.
 
     `asker` is the id of the person it answered, None if unknown; `since` what people wrote after
-    it, as author id and text; `names` those of the other people around; `answered` the ids of those
-    whom the bot answered before; `across` that it spoke in a thread and others outside of it since.
+    it, as author id and text; `names` those of the other people around; `answered_ids` the ids of
+    those whom the bot answered before; `across` that it spoke in a thread and others outside of it
+    since.
     """
 
-    said: str = ""
-    asked: str = ""
+    answer: str = ""
+    question: str = ""
     asker: str | None = None
     since: tuple[tuple[str, str], ...] = ()
     names: tuple[str, ...] = ()
     bot_name: str = ""
-    answered: frozenset[str] = frozenset()
+    answered_ids: frozenset[str] = frozenset()
     across: bool = False
 
 
@@ -181,30 +182,30 @@ NO_EXCHANGE = LastExchange()
 @dataclass(frozen=True, slots=True)
 class HeldTranscript:
     """The messages of one chat, oldest first, and what the memory said of them. None: nothing.
-    `answered` are the ids of those that the memory named as such, `size` about how many bytes they
-    take."""
+    `answered_ids` are the ids of those that the memory named as such, `size` about how many bytes
+    they take."""
 
     mark: Mapping[str, Any] | None = None
     messages: tuple[MessageRecord, ...] = ()
-    answered: frozenset[str] = frozenset()
+    answered_ids: frozenset[str] = frozenset()
     size: int = 0
 
     def is_on(self, since_ms: int) -> bool:
         """Whether anything was said since (ms since epoch)."""
         return bool(self.messages) and self.messages[-1].timestamp >= since_ms
 
-    def extended(self, row: Mapping[str, Any]) -> HeldTranscript:
+    def extend(self, row: Mapping[str, Any]) -> HeldTranscript:
         """After what the SQL functions tell in short to somebody who holds this."""
         before = self if row.get("goes_on") else HeldTranscript()
         topics, answered_ids = row["topics"], frozenset(row["answered"])
         new_records = [_record(message, topics, answered_ids) for message in row["messages"]]
-        messages = (*before._changed(topics, answered_ids - before.answered), *new_records)
+        messages = (*before._change(topics, answered_ids - before.answered_ids), *new_records)
         if before.messages and new_records and _order(new_records[0]) < _order(before.messages[-1]):
             messages = tuple(sorted(messages, key=_order))
         size = before.size + sum(_OF_A_RECORD + len(one.content) for one in new_records)
-        return HeldTranscript(row.get("mark"), messages, answered_ids | before.answered, size)
+        return HeldTranscript(row.get("mark"), messages, answered_ids | before.answered_ids, size)
 
-    def _changed(
+    def _change(
         self, topics: Mapping[str, int], answered_ids: frozenset[str]
     ) -> Iterable[MessageRecord]:
         """The messages with what has become of some of them."""
@@ -262,7 +263,7 @@ class HeldTranscripts:
         self, tenant_key: str, transcript: HeldTranscript, row: Mapping[str, Any]
     ) -> ChannelConversation:
         """The conversation that the SQL functions tell in short to the holder of `transcript`."""
-        now = transcript.extended(row)
+        now = transcript.extend(row)
         self._keep((tenant_key, row["channel_id"]), now)
         return ChannelConversation(
             row["channel_id"], row["started_at"], row["last_activity"], now.messages, row["quiet"]
@@ -293,7 +294,7 @@ def _record(
     message: Sequence[Any], topics: Mapping[str, int], answered_ids: frozenset[str]
 ) -> MessageRecord:
     message_id, root_id, author, author_id, content, timestamp, is_bot, ours = message
-    return _made(
+    return _make_record(
         author=author,
         author_id=author_id,
         content=content,
@@ -307,7 +308,7 @@ def _record(
     )
 
 
-def _made(**values: Any) -> MessageRecord:
+def _make_record(**values: Any) -> MessageRecord:
     """`MessageRecord(**values)`; that sets the fields of a frozen record one by one, which for the
     two hundred messages of a busy chat takes as long as all else that is done with them."""
     record = object.__new__(MessageRecord)

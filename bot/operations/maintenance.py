@@ -138,7 +138,7 @@ async def _play_turn(
         reply_to=question_id,
         in_thread=True,
     )
-    await cards.sent(card, f"{question_id}_card")
+    await cards.mark_shown(card, f"{question_id}_card")
     await store.record_reply(
         context, turn_id=question_id, cards=[_QUESTION], source_ids=[f"{question_id}_given"]
     )

@@ -155,7 +155,7 @@ async def ask_again(
             ),
             tools=tools,
             specialists=load_own_specialists(settings, ()),
-            model_named=models.named,
+            model_named=models.model_of,
         )
         return prompt, await timed_answer(manager, prompt.prompt, settings)
 

@@ -99,7 +99,7 @@ def reply_of(
 ) -> Reply:
     """The model's answer with its follow-ups and the actions that wait for a confirmation."""
     actions = answer.pending_actions
-    action_texts = [action.told or action.description for action in actions]
+    action_texts = [action.question or action.description for action in actions]
     ending = split_follow_ups(answer.text, answer.follow_ups)
     confirming = [
         button

@@ -80,7 +80,7 @@ class LiveCard:
         if self._message_id is None:
             self._message_id = await self._reply()
             with self._unless_away():
-                await self._store.sent(self._kept, self._message_id)
+                await self._store.mark_shown(self._kept, self._message_id)
         return self._message_id
 
     async def write(self, markdown: str) -> None:
@@ -150,7 +150,7 @@ class LiveCard:
     async def closed(self) -> None:
         """Nobody needs to go on with the card."""
         with self._unless_away():
-            await self._store.closed(self._kept)
+            await self._store.mark_finished(self._kept)
 
     async def _reply(self) -> str:
         try:

@@ -137,7 +137,7 @@ async def finish_left_cards(
 async def _finish_one(services: Services, store: CardStore, open_card: OpenCard) -> bool:
     try:
         state = await _finish(services, LiveCard(services.feishu, store, open_card), open_card)
-        await store.closed(open_card)
+        await store.mark_finished(open_card)
     except (FeishuFailure, StoreError) as exc:
         log.warning("left_cards.failed", turn_id=open_card.turn_id, error=type(exc).__name__)
         return False

@@ -88,7 +88,7 @@ async def _withdraw(services: Services, store: Withdrawals, due: DueWithdrawal) 
         log.warning("withdrawing.later", message_id=due.id, error=type(exc).__name__, code=code)
         return
     if is_over:
-        await store.done(due)
+        await store.drop(due)
 
 
 async def _is_elsewhere(services: Services, due: DueWithdrawal) -> bool:

@@ -272,7 +272,7 @@ async def _mark(
             was_streamed=out.streamed,
         )
     if after and after.lease and services.store.joins:
-        after.lease.ended(result)
+        after.lease.note_end(result)
     return state
 
 

@@ -177,9 +177,9 @@ def _visible(text: str) -> str:
 
 
 class OutputWay(NamedTuple):
-    """`put` raises BlockingIOError where a write would wait."""
+    """`put_line` raises BlockingIOError where a write would wait."""
 
-    put: Callable[[bytes], int]
+    put_line: Callable[[bytes], int]
     close: Callable[[], None]
 
 
@@ -223,7 +223,7 @@ class NonblockingStdout:
     def _passes(self, line: bytes) -> bool:
         """Writes it unless that would wait. Whether it is done with: written, or lost."""
         try:
-            put = self._find_way().put
+            put = self._find_way().put_line
             if self._lost_count:
                 put(self._on_lost(self._lost_count))
                 self._lost_count = 0

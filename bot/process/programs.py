@@ -79,7 +79,7 @@ class Program(NamedTuple):
             return self._open(subprocess.DEVNULL)
         with self.keeps.line() as line:
             process = self._open(line.fileno())
-        self.keeps.started(process.pid)
+        self.keeps.adopt(process.pid)
         return process
 
     def _open(self, stdin: int) -> subprocess.Popen[bytes]:
@@ -205,7 +205,7 @@ class ForkServer:
         self._unclaimed_line, theirs = socket.socketpair()
         return theirs
 
-    def started(self, pid: int) -> None:
+    def adopt(self, pid: int) -> None:
         """The process that was given that line."""
         if self._unclaimed_line:
             for other in [one for one in self._lines if one != self._current]:

@@ -40,12 +40,12 @@ class UsageCounter:
 
     _used_calls: dict[tuple[UsageService, str], UsedCalls] = field(default_factory=dict)
 
-    def called(self, api: str) -> None:
+    def count_call(self, api: str) -> None:
         """A call that Feishu counts."""
         metrics.FEISHU_CALLS.labels(api=api).inc()
         self._add(UsedCalls("feishu", api, 1))
 
-    def asked(self, kind: str, tokens_in: int, tokens_out: int = 0) -> None:
+    def count_request(self, kind: str, tokens_in: int, tokens_out: int = 0) -> None:
         """A request to a model that is no answer: `kind` is judge, summary or embedding."""
         metrics.count_tokens(kind, tokens_in, tokens_out)
         self._add(UsedCalls("model", kind, 1, tokens_in, tokens_out))

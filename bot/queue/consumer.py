@@ -74,7 +74,7 @@ class Lease:
         """The same, if that transaction has stored that the message is not answered."""
         return ending_if_silent_statement(self.job, self.worker, message_id)
 
-    def ended(self, result: object) -> None:
+    def note_end(self, result: object) -> None:
         """Notes that the job has ended, and takes the next job if `result` names one."""
         self.is_over = True
         if following := taken_job(result):
@@ -86,16 +86,16 @@ class Handlers:
     """`handle` does a job; what it raises decides about another attempt (`jobs.after_failure`).
 
     `give_up` ends a job that gets no other attempt, and returns whether it told the person who
-    asked. `took_over` receives how many jobs of dead workers this one took over. `counted` receives
-    the number of workers on all machines. `stopped` receives the ids of turns that must stop, on
-    any worker; the same id may come several times.
+    asked. `took_over` receives how many jobs of dead workers this one took over. `note_workers`
+    receives the number of workers on all machines. `stop_turns` receives the ids of turns that must
+    stop, on any worker; the same id may come several times.
     """
 
     handle: Callable[[Lease], Awaitable[None]]
     give_up: Callable[[Lease, str], Awaitable[bool]]
     took_over: Callable[[int], None] = field(default=lambda _: None)
-    counted: Callable[[int], None] = field(default=lambda _: None)
-    stopped: Callable[[Iterable[str]], None] = field(default=lambda _: None)
+    note_workers: Callable[[int], None] = field(default=lambda _: None)
+    stop_turns: Callable[[Iterable[str]], None] = field(default=lambda _: None)
 
 
 class Consumer:
@@ -133,7 +133,7 @@ class Consumer:
         self._handed_back: set[int] = set()
         self._clock_is_wrong = self._away = False
         hearing = Hearing(
-            self._news.set, self._start_handed, lambda turn: handlers.stopped((turn,))
+            self._news.set, self._start_handed, lambda turn: handlers.stop_turns((turn,))
         )
         self._presence = Presence(database_url, hearing, places=in_hand)
 
@@ -282,7 +282,7 @@ class Consumer:
     async def _write_once(self, lease: Lease, outcome: RunAgain | Dead | None) -> None:
         match outcome:
             case None:
-                lease.ended(await self._table.end(lease.job, lease.worker))
+                lease.note_end(await self._table.end(lease.job, lease.worker))
             case RunAgain():
                 await self._table.again(lease.job, lease.worker, outcome)
                 self._news.set()  # another job of the same lock may be free to run
@@ -364,8 +364,8 @@ class Consumer:
     async def _put_right(self, round_: Round) -> None:
         if not round_.known:
             await self._come_back()
-        self._handlers.counted(round_.workers)
-        self._handlers.stopped(round_.stops)
+        self._handlers.note_workers(round_.workers)
+        self._handlers.stop_turns(round_.stops)
         if round_.handed_back:
             log.warning("queue.handed_back", jobs=len(round_.handed_back))
         # A worker is gone when two rounds in a row miss it: an interrupted session is back by then.

@@ -169,9 +169,9 @@ class Inbox:
         `lock` if the chat is known as a topic group. Events that arrive while others are
         stored are stored next, in one transaction; one that is refused keeps none of them out.
         """
-        return self._together.call(self.arrived(key, payload, received_ms, lock, lock_in_topic))
+        return self._together.call(self.arrival(key, payload, received_ms, lock, lock_in_topic))
 
-    def arrived(
+    def arrival(
         self,
         key: str,
         payload: dict[str, Any],

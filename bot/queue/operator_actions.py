@@ -166,7 +166,7 @@ class QueueOperations:
         with self._connection() as connection:
             return [Failed(**row) for row in _value(connection.execute(_LIST_FAILED, query_args))]
 
-    def unfinished(self, *, limit: int = 100) -> list[Unfinished]:
+    def unfinished_jobs(self, *, limit: int = 100) -> list[Unfinished]:
         """What workers have in hand, then what waits, oldest first."""
         with self._connection() as connection:
             return [

@@ -290,12 +290,12 @@ def taken_job(row: Any) -> Job | None:
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """What is done with what is heard: `news`, there is a job to take; `handed`, here is one;
-    `stopped`, the turn of that id is to stop."""
+    """What is done with what is heard: `news`, there is a job to take; `take_job`, here is one;
+    `stop_turn`, the turn of that id is to stop."""
 
     news: Callable[[], None]
-    handed: Callable[[Job], None]
-    stopped: Callable[[str], None] = lambda _: None
+    take_job: Callable[[Job], None]
+    stop_turn: Callable[[str], None] = lambda _: None
 
 
 class Presence:
@@ -385,9 +385,9 @@ class Presence:
         for channel, payload in notifications:
             if channel == self._channel:
                 number, _, rest = payload.partition(" ")
-                self._hearing.handed(Job(id=int(number), attempt=1, **json.loads(rest)))
+                self._hearing.take_job(Job(id=int(number), attempt=1, **json.loads(rest)))
             elif channel == _STOPS:
-                self._hearing.stopped(payload)
+                self._hearing.stop_turn(payload)
             else:
                 self._hearing.news()
 

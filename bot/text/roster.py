@@ -73,7 +73,7 @@ class Roster:
 
         return self._last("including", people, make)
 
-    def named(self, name: str) -> tuple[Person, ...]:
+    def people_named(self, name: str) -> tuple[Person, ...]:
         """Everybody of that name, in any case."""
         return self._by_name.get(name.casefold(), ())
 
@@ -81,7 +81,7 @@ class Roster:
         """open_id → name."""
         return {person.open_id: person.name for person in self.people}
 
-    def escaped(self, escape: EscapeText) -> Roster:
+    def with_escaped_names(self, escape: EscapeText) -> Roster:
         """The same people under their names as they read in escaped text."""
 
         def make() -> Roster:

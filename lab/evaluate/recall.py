@@ -28,13 +28,13 @@ from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.context import estimate_tokens
 from memory.models import QuestionEmbedding
 from memory.recall.passages import Passage, passages, recall_params
-from memory.recall.rendering import rendered_words
 from memory.recall.selection import (
     MOST_IN_PROMPT,
     fitting_hits,
     hits_to_request,
     ordered_hits,
     passages_for_prompt,
+    rendered_words,
 )
 from memory.rpc import call_as
 from memory.scope import AgentMemoryContext, memory_context

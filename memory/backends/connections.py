@@ -99,7 +99,7 @@ class ThreadPool:
         idle = connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
         with self._changed:
             if not idle:
-                self._reconnecting.lost()
+                self._reconnecting.note_loss()
             if idle and not self._closed and now - connection.made < LIFETIME_S:
                 connection.since = now
                 self._idle.append(connection)
@@ -122,7 +122,7 @@ class ThreadPool:
             connection = self._idle.pop()
             if not _has_ended(connection):
                 return connection
-            self._reconnecting.lost()
+            self._reconnecting.note_loss()
             self._drop(connection)
         return None
 
@@ -159,9 +159,9 @@ class ThreadPool:
         try:
             connection = self._connect()
         except (psycopg.Error, OSError) as exc:
-            self._reconnecting.failed(exc)
+            self._reconnecting.note_failure(exc)
             return None
-        self._reconnecting.succeeded()
+        self._reconnecting.note_success()
         connection.made = connection.since = time.monotonic()
         return connection
 
@@ -238,19 +238,19 @@ class ReconnectTimer:
         """Seconds until the next attempt may be made."""
         return max(0.0, self._next_attempt - self._clock())
 
-    def lost(self) -> None:
+    def note_loss(self) -> None:
         """A connection broke."""
         self.lost_at = self._clock()
 
-    def failed(self, exc: BaseException) -> None:
+    def note_failure(self, exc: BaseException) -> None:
         """An attempt failed."""
-        self.lost()
+        self.note_loss()
         self._next_attempt = self._clock() + reconnect_pause_s(exc)
         if self._away_since is None:
             self._away_since = self._clock()
             log.warning("database.away", error=failure_kind(exc))
 
-    def succeeded(self) -> None:
+    def note_success(self) -> None:
         """An attempt succeeded."""
         self._next_attempt = 0.0
         away_since, self._away_since = self._away_since, None

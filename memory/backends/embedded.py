@@ -245,7 +245,7 @@ class Server:
             if not self._listens():
                 return
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(self._said(0)), number)
+                os.kill(int(self._pid_file_line(0)), number)
             deadline = time.monotonic() + _STOP_S
             while self._is_there() and time.monotonic() < deadline:
                 time.sleep(_LOOK_S)
@@ -258,7 +258,7 @@ class Server:
         """A server that was killed leaves its process id, which may be another program's by now,
         or one that nobody has buried: Postgres would take either for itself and refuse to start.
         Backends that are left of it still keep a new one off, by the memory they share."""
-        stat = Path("/proc") / (self._said(0) or "none") / "stat"
+        stat = Path("/proc") / (self._pid_file_line(0) or "none") / "stat"
         with contextlib.suppress(OSError):
             alive = (
                 "(postgres) Z" not in (process_stat := stat.read_text())
@@ -266,14 +266,14 @@ class Server:
             )
             if alive:
                 return
-        for left in ("postmaster.pid", f"{embedded_host.SOCKET}.lock"):
-            (self.folder / left).unlink(missing_ok=True)
+        for file_name in ("postmaster.pid", f"{embedded_host.SOCKET}.lock"):
+            (self.folder / file_name).unlink(missing_ok=True)
 
     def _state(self) -> str:
         """ "" when it does not run, else as Postgres names it: starting, ready, stopping."""
-        return self._said(7) or "starting" if self._listens() else ""
+        return self._pid_file_line(7) or "starting" if self._listens() else ""
 
-    def _said(self, line: int) -> str:
+    def _pid_file_line(self, line: int) -> str:
         with contextlib.suppress(OSError, IndexError):
             return (self.folder / "postmaster.pid").read_text().splitlines()[line].strip()
         return ""

@@ -62,8 +62,8 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
         message = self._message(query, args)
         async with self.lock:
             results = await self._exchange(message)
-        refused = pq.ExecStatus.FATAL_ERROR
-        if refusals := [result for result in results if result.status == refused]:
+        fatal_error = pq.ExecStatus.FATAL_ERROR
+        if refusals := [result for result in results if result.status == fatal_error]:
             raise errors.error_from_result(refusals[0], encoding="utf-8")
         return [self._value(results[number]) for number in result_indexes]
 
@@ -162,10 +162,10 @@ class AskingConnection(psycopg.AsyncConnection[TupleRow]):
             if isinstance(value, str) and "\0" not in value:
                 message += (escape(value.encode()), piece)
             else:
-                message += (self._quoted(value), piece)
+                message += (self._quote_statement(value), piece)
         return b"".join(message)
 
-    def _quoted(self, value: object) -> bytes:
+    def _quote_statement(self, value: object) -> bytes:
         if value is None:
             return b"NULL"
         if isinstance(value, bool):

@@ -191,7 +191,7 @@ class Pool:
         self._shrink()
 
     def _note_loss(self) -> None:
-        self._reconnecting.lost()
+        self._reconnecting.note_loss()
         self._sound.clear()
 
     def _begin_connecting(self) -> None:
@@ -210,10 +210,10 @@ class Pool:
                     connection = await self._connect()
             except (psycopg.Error, OSError) as exc:  # `TimeoutError` is one
                 self._note_loss()
-                self._reconnecting.failed(exc)
+                self._reconnecting.note_failure(exc)
             else:
                 connection.made = time.monotonic()
-                self._reconnecting.succeeded()
+                self._reconnecting.note_success()
                 self._sound.set()
                 self._keep(connection)
             has_waiters = any(not one.done() for one in self._wanted)

@@ -135,7 +135,7 @@ class SupabaseRpc:
         would take a body that is not JSON for one."""
         function = response.url.path.rsplit("/", 1)[-1]
         if not response.is_success:
-            names = self._credentials.named(response.request.headers)
+            names = self._credentials.variables_of(response.request.headers)
             raise refusal_error(function, response.status_code, await response.aread(), names)
         if response.status_code == httpx.codes.NO_CONTENT:
             require_json(function, b"")
@@ -212,7 +212,7 @@ class Credentials:
         bearer = {"Authorization": f"Bearer {key}"} if key.startswith("eyJ") else {}
         return {"apikey": key, **bearer}
 
-    def named(self, headers: Mapping[str, str]) -> KeyVariables:
+    def variables_of(self, headers: Mapping[str, str]) -> KeyVariables:
         """The variables that `headers` were made of."""
         return SERVICE_VARIABLES if headers["apikey"] == self._secret_key else self._as_person
 

@@ -115,7 +115,7 @@ class CircuitBreaker:
         self._probing = True
         return True
 
-    def succeeded(self) -> None:
+    def note_success(self) -> None:
         """The memory answered, whatever it said. One that was away is given up again at once if its
         next call fails."""
         was_open = self._next_probe is not None
@@ -123,7 +123,7 @@ class CircuitBreaker:
         self._next_probe = None
         self._probing = False
 
-    def failed(self, *, connection_lost: bool = False) -> None:
+    def note_failure(self, *, connection_lost: bool = False) -> None:
         """The memory did not answer. `connection_lost`: the connection ended; that fails all calls
         under way at once, so they count as one failure."""
         now = self._clock()
@@ -200,13 +200,13 @@ class BreakingRpc:
         probing: bool = False,
     ) -> Any:
         try:
-            async with self._patience.limited(limit_s):
+            async with self._patience.limit_call(limit_s):
                 result = await ask()
         except StoreUnavailable as exc:
-            self._failed(exc)
+            self._note_failure(exc)
             raise
         except TimeoutError as exc:
-            self._failed(exc)
+            self._note_failure(exc)
             waited_s = limit_s or self._hurried_s
             raise StoreUnavailable(f"{name} took longer than {waited_s} s") from exc
         except StoreError:
@@ -215,22 +215,22 @@ class BreakingRpc:
         self._note_success(probing=probing)
         return result
 
-    def _failed(self, exc: Exception) -> None:
+    def _note_failure(self, exc: Exception) -> None:
         has_name = isinstance(exc, NotMigrated | KeyRefused)
         kind = type(exc if has_name else exc.__cause__ or exc).__name__
         was_closed = self.breaker.admit()
-        self.breaker.failed(connection_lost=isinstance(exc, StoreConnectionLost))
+        self.breaker.note_failure(connection_lost=isinstance(exc, StoreConnectionLost))
         self._watch.failed(kind)
         self._watch.state(self.breaker.state)
         if was_closed and not self.breaker.admit():
             log.warning("memory.away", error=kind, **({"reason": str(exc)} if has_name else {}))
 
     def _note_success(self, *, probing: bool) -> None:
-        self._patience.answered()
+        self._patience.note_answer()
         if not (probing or self.breaker.admit()):
             return  # a call that was under way when the breaker opened says nothing about now
         was_away, away_s = not self.breaker.admit(), self.breaker.away_s
-        self.breaker.succeeded()
+        self.breaker.note_success()
         if was_away:
             self._watch.state(self.breaker.state)
             log.warning("memory.back", away_s=round(away_s, 1))
@@ -257,12 +257,12 @@ class Patience:
         self._under_way: set[_UnderWay] = set()
         self._answered_at = 0.0
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """The memory said something just now."""
         self._answered_at = asyncio.get_running_loop().time()
 
     @asynccontextmanager
-    async def limited(self, limit_s: float | None) -> AsyncIterator[None]:
+    async def limit_call(self, limit_s: float | None) -> AsyncIterator[None]:
         """The body is one call, with `limit_s` (s) at most. Raises `TimeoutError`."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(limit_s) as limit:

@@ -81,7 +81,7 @@ class OutageStore(MemoryStore):
     ) -> OpenTurn:
         """As in the memory; without it `degraded`: the history is not known."""
         memory = partial(super().open_turn, context, turn_id=turn_id, content=content, **more)
-        return await self._opened(_missed_turn(context, turn_id, content, more), memory)
+        return await self._open_turn(_missed_turn(context, turn_id, content, more), memory)
 
     async def begin_turn(
         self,
@@ -103,14 +103,14 @@ class OutageStore(MemoryStore):
             decision=decision,
             **more,
         )
-        open_turn = await self._opened(_missed_turn(context, turn_id, content, more), memory)
+        open_turn = await self._open_turn(_missed_turn(context, turn_id, content, more), memory)
         if open_turn.degraded and open_turn.state == "open":
             heard_late = _late("append_to_conversation", hearing_args, context)
             if writes := (*heard_late, *_late("log_decision", decision, context)):
                 await self._jobs.keep_writes(context, *writes)
         return open_turn
 
-    async def _opened(
+    async def _open_turn(
         self, turn: MissedTurn, memory: Callable[[], Awaitable[OpenTurn]]
     ) -> OpenTurn:
         waiting = await self._in_turn(turn)

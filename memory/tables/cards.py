@@ -97,11 +97,11 @@ class CardStore:
         row = await self._call("resume_card", context, turn_id, {})
         return OpenCard.from_row(row) if row else None
 
-    async def sent(self, card: OpenCard, message_id: str) -> None:
+    async def mark_shown(self, card: OpenCard, message_id: str) -> None:
         """The card is shown by `message_id` and goes on."""
         await self._note(card, message_id, streaming=True)
 
-    async def closed(self, card: OpenCard) -> None:
+    async def mark_finished(self, card: OpenCard) -> None:
         """The card is finished, or was given up: nobody goes on with it."""
         await self._note(card, None, streaming=False)
 
@@ -167,7 +167,7 @@ class Withdrawals:
             for row in rows
         )
 
-    async def done(self, due: DueWithdrawal) -> None:
+    async def drop(self, due: DueWithdrawal) -> None:
         """Nothing more is to be done about it."""
         await self._rpc.call("drop_withdrawal", {"p_message_id": due.id}, None)
 

@@ -122,7 +122,7 @@ class PrivateStore:
         )
         return is_stored
 
-    async def shown(self, context: AgentMemoryContext, turn_id: str) -> tuple[str, ...]:
+    async def shown_cards(self, context: AgentMemoryContext, turn_id: str) -> tuple[str, ...]:
         """The cards of the private answer `turn_id`; none where it is gone."""
         cards: list[str] = await call_as(
             self._rpc,

@@ -192,7 +192,7 @@ class TimerStore:
         row = await self._rpc.call("due_timer", {"p_timer_id": id, "p_due_ms": due_ms}, None)
         return DueTimer(timer_of_row(row), row["now_ms"], row["asked_in"] or "") if row else None
 
-    async def fired(self, timer: Timer, next_ms: int | None) -> bool:
+    async def mark_fired(self, timer: Timer, next_ms: int | None) -> bool:
         """This time is over; the next is `next_ms`, None: there is none."""
         params = {"p_timer_id": timer.id, "p_due_ms": timer.plan.due_ms, "p_next_ms": next_ms}
         return bool(await self._rpc.call("timer_fired", params, None))
@@ -264,7 +264,7 @@ class DigestStore:
         )
         return tuple(DigestMessage(**row) for row in rows)
 
-    async def gone(self, messages: Iterable[DigestMessage]) -> frozenset[str]:
+    async def gone_ids(self, messages: Iterable[DigestMessage]) -> frozenset[str]:
         """The ids of those of `messages` that must not be told: they were taken back, or their
         author had the bot forget them since."""
         rows = [

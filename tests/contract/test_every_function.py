@@ -137,7 +137,7 @@ async def test_what_a_person_said_and_what_became_of_it(backend: Backend, group:
         await said.forget_in_chat(alice.chat_id, alice.actor_id)
         assert await said.elsewhere([turn_id]) is None
         read = DigestMessage(turn_id, "Alice", alice.actor_id, "Which port?", 1, card=False)
-        assert await DigestStore(rpc).gone([read]) == {turn_id}
+        assert await DigestStore(rpc).gone_ids([read]) == {turn_id}
         assert await ReceiptStore(rpc).own(alice.actor_id, alice.tenant_key) == ()
 
 

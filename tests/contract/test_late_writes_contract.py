@@ -92,7 +92,7 @@ async def test_late_writes_reach_the_memory_with_the_identity_of_their_sender(
     rpc: Rpc, database_url: str, group: Group
 ) -> None:
     breaker = CircuitBreaker(failures=1)
-    breaker.failed()
+    breaker.note_failure()
     async with connection_pool(database_url, size=2) as pool:
         jobs = StoreJobs(pool)
         late = LateRpc(BreakingRpc(rpc, breaker), jobs)

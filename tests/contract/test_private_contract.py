@@ -273,12 +273,12 @@ async def test_what_earlier_versions_showed_goes_with_its_question(people: Peopl
     await people.private.offer(place, question, button, thread="")
     click = Click(button.id, people.group.chat(), "om_card", place.actor_id, "tenant", "e")
     assert (await ButtonStore(people.rpc).look(click)).verdict == "accepted"
-    assert await people.private.shown(place, turn_id) == ("It is hunter2.",)
-    assert await people.private.shown(people.place("bob"), turn_id) == ()
+    assert await people.private.shown_cards(place, turn_id) == ("It is hunter2.",)
+    assert await people.private.shown_cards(people.place("bob"), turn_id) == ()
 
     await people.memory.take_back(question, people.group.chat())
 
-    assert await people.private.shown(place, turn_id) == ()
+    assert await people.private.shown_cards(place, turn_id) == ()
     assert await ButtonStore(people.rpc).look(click) == PressResult("unknown")
     assert await people.memory.list_messages(place.conversation_id) == ()
 

@@ -295,7 +295,7 @@ def deps(reader: DocumentReader | None, token: str | None = None) -> Any:
     prompt = SimpleNamespace(people=NOBODY)
     documents = own and TurnDocuments(own, note)
     opened = {"documents": documents} if documents else {}
-    return SimpleNamespace(opened=opened, noted=noted, prompt=prompt)
+    return SimpleNamespace(opened_sources=opened, noted=noted, prompt=prompt)
 
 
 TOOLS = Toolbox(document_tools())

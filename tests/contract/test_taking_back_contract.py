@@ -366,7 +366,7 @@ async def test_a_card_on_its_way_is_looked_for(scene: Scene, group: Group) -> No
     due = next(one for one in taken if one.question == turn_id)
     assert due.chat_id == alice.chat_id
     assert due.since_ms > 0
-    await Withdrawals(scene.rpc).done(due)
+    await Withdrawals(scene.rpc).drop(due)
 
 
 async def test_a_withdrawal_is_taken_once_and_comes_again_later(scene: Scene, group: Group) -> None:
@@ -380,7 +380,7 @@ async def test_a_withdrawal_is_taken_once_and_comes_again_later(scene: Scene, gr
     again = "update agent_withdrawals set due_at = now() - interval '1 s' where message_id = %s"
     scene.database.execute(again, [card])
     assert card in {one.id for one in await withdrawals.take()}
-    await withdrawals.done(due)
+    await withdrawals.drop(due)
     assert card not in scene.to_withdraw()
 
 

@@ -168,7 +168,12 @@ class AgendaScene:
         agenda = agenda_for(self.services, context, is_alone=alone)
         store = cast(Any, None)
         return ToolDeps(
-            context, store, store, prompt, opened={"calendar": agenda} if agenda else {}, **more
+            context,
+            store,
+            store,
+            prompt,
+            opened_sources={"calendar": agenda} if agenda else {},
+            **more,
         )
 
     async def call(self, deps: ToolDeps, name: str, **arguments: Any) -> ToolOutcome:

@@ -126,10 +126,10 @@ class KeptCards(CardStore):
             turn_id, context, kept.card_id, kept.reply_to, True, range(first, first + BLOCK)
         )
 
-    async def sent(self, card: OpenCard, message_id: str) -> None:
+    async def mark_shown(self, card: OpenCard, message_id: str) -> None:
         self._note(f"sent {message_id}")
 
-    async def closed(self, card: OpenCard) -> None:
+    async def mark_finished(self, card: OpenCard) -> None:
         self._note("closed")
 
     def _note(self, note: str) -> None:

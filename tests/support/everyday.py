@@ -167,7 +167,7 @@ async def _worker(services: Services, table: JobTable, url: str) -> AsyncIterato
     handlers = Handlers(
         handle=partial(handle_job, services),
         give_up=partial(give_up, services),
-        stopped=services.stops.ask,
+        stop_turns=services.stops.ask,
     )
     consumer = Consumer(table, url, handlers, concurrency=16, grace_s=1.0)
     work = asyncio.create_task(consumer.work(stop))

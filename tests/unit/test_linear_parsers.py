@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.agenda.refusals import AgendaRefused
+from bot.agenda.times import AgendaRefused
 from bot.agents.authority.rules import AskerExchange, authorises, exchange_of
 from bot.agents.tools.confirming import confirmation_question
 from bot.card_actions.confirmation import consent_of

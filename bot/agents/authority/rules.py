@@ -70,30 +70,30 @@ class AskerExchange:
     """What the asker wrote: the `question`, and `before`, their earlier message if `question`
     answers what the bot asked about it.
 
-    `asked` is the bot's question in between, `answered` what it said to them last. `names` is
-    open_id → name of the people whom a text can mention. `material`: text of others came with the
-    question.
+    `bot_question` is the bot's question in between, `last_answer` what it said to them last.
+    `names` is open_id → name of the people whom a text can mention. `material`: text of others came
+    with the question.
     """
 
     question: str
     before: str = ""
-    asked: str = ""
-    answered: str = ""
+    bot_question: str = ""
+    last_answer: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     material: bool = False
 
     @cached_property
     def own(self) -> str:
         """The asker's own words in both: no quotations, names, titles, links or code."""
-        return own_text(self._written)
+        return own_text(self._own_lines)
 
     @cached_property
-    def named(self) -> str:
+    def own_with_quotations(self) -> str:
         """The same with short quotations, which name things and give values."""
-        return own_text(self._written, short_quotations=True)
+        return own_text(self._own_lines, short_quotations=True)
 
     @cached_property
-    def _written(self) -> str:
+    def _own_lines(self) -> str:
         text = "\n".join(part for part in (self.before, self.question) if part)
         return without_names(text, self.names.values())
 
@@ -112,15 +112,15 @@ def exchange_of(
     The asker's earlier message belongs to it if the bot answered it with a question and the asker
     has said nothing since: then `question` fills in what was missing.
     """
-    before = question_before = answered = ""
+    before = question_before = last_answer = ""
     for message, reply in pairwise(earlier):
         if message.role != "user" or message.actor_id != asker:
             continue
-        answered = reply.content if reply.role == "assistant" else ""
+        last_answer = reply.content if reply.role == "assistant" else ""
         before, question_before = (message.content, reply.content) if _asks(reply) else ("", "")
     if earlier and earlier[-1].role == "user" and earlier[-1].actor_id == asker:
         before = question_before = ""
-    return AskerExchange(question, before, question_before, answered, names or {}, material)
+    return AskerExchange(question, before, question_before, last_answer, names or {}, material)
 
 
 def authorises(
@@ -208,7 +208,7 @@ def _names_note_change(
     """True if the asker names the note, and what is new in it."""
     change = {key: value for key, value in arguments.items() if key != "note_id"}
     added_words = content_words(" ".join(_texts(change))) - content_words(content)
-    all_said = all(is_said(text, exchange.named) for text in _texts(change))
+    all_said = all(is_said(text, exchange.own_with_quotations) for text in _texts(change))
     return _names_item(exchange, title) and (all_said or _names_words(exchange, added_words))
 
 
@@ -230,9 +230,9 @@ def _corrects(exchange: AskerExchange, fact: str) -> bool:
     """True for “no, it is room C7” after an answer: `fact` gives what is new in the asker's words,
     and the rest of it stands in that answer."""
     correction = CORRECTS.match(exchange.question)
-    if not correction or not exchange.answered or exchange.material:
+    if not correction or not exchange.last_answer or exchange.material:
         return False
-    known_words = content_words(exchange.answered) | content_words(exchange.named)
+    known_words = content_words(exchange.last_answer) | content_words(exchange.own_with_quotations)
     new_value = exchange.question[correction.end() :].strip(" .。!！,，:：")
     return content_words(fact) <= known_words and is_said(new_value, fact)
 
@@ -240,7 +240,7 @@ def _corrects(exchange: AskerExchange, fact: str) -> bool:
 def _gives(exchange: AskerExchange, value: str) -> bool:
     """True if the asker wrote this value to the letter, or mentioned a person of this name."""
     is_mentioned = value in exchange.names.values() and f"@{value}" in exchange.question
-    return is_mentioned or is_said(value, exchange.named)
+    return is_mentioned or is_said(value, exchange.own_with_quotations)
 
 
 def _facts(arguments: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -282,17 +282,19 @@ def _names(exchange: AskerExchange, thing: str) -> bool:
     before (“remember this”, “delete that note”)."""
     if names_no_object(exchange.own):
         return True
-    if unsaid_numbers(thing, exchange.named):
+    if unsaid_numbers(thing, exchange.own_with_quotations):
         return False
-    return _names_words(exchange, content_words(thing)) or same_date(thing, exchange.named)
+    return _names_words(exchange, content_words(thing)) or same_date(
+        thing, exchange.own_with_quotations
+    )
 
 
 def _names_item(exchange: AskerExchange, item: str) -> bool:
     """True if the asker names the stored item by a word of it, or points at one: “that note”, or
     the number of one that the bot listed. An item without words cannot be named."""
     words, own = content_words(item), exchange.own
-    named_words = words & content_words(exchange.named)
-    if picks_by_number(exchange.question) and words & content_words(exchange.asked):
+    named_words = words & content_words(exchange.own_with_quotations)
+    if picks_by_number(exchange.question) and words & content_words(exchange.bot_question):
         return True
     return not words or bool(named_words) or points_at_item(own) or names_no_object(own)
 
@@ -300,13 +302,13 @@ def _names_item(exchange: AskerExchange, item: str) -> bool:
 def _names_foreign_key(exchange: AskerExchange, key: str) -> bool:
     """True if a request to forget cannot be compared with the key of the fact, because models keep
     English keys for people who write Chinese."""
-    asker_words = content_words(exchange.named)
+    asker_words = content_words(exchange.own_with_quotations)
     asks = bool(FORGETS_FACT.search(exchange.own)) and not exchange.material
     return asks and not same_script(content_words(key), asker_words)
 
 
 def _names_words(exchange: AskerExchange, words: frozenset[str]) -> bool:
-    shared_words = words & content_words(exchange.named)
+    shared_words = words & content_words(exchange.own_with_quotations)
     return len(shared_words) >= len(words) * _LEAST_SHARE or names_no_object(exchange.own)
 
 

@@ -149,7 +149,7 @@ class ChatModel:
         sent_features_of = partial(sent_features, request, fields)
         assembly = reading.begin(sent_features_of)
         try:
-            async with self._endpoint.posted(
+            async with self._endpoint.post(
                 _PATH,
                 self._body(fields, request),
                 sent_features=sent_features_of,

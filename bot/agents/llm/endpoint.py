@@ -87,7 +87,7 @@ class RequestLimit:
             self._most = math.inf
         return self._most
 
-    def answered(self, sent_at: float, in_flight: int, *, was_crowded: bool) -> None:
+    def note_answer(self, sent_at: float, in_flight: int, *, was_crowded: bool) -> None:
         """An answer has begun to what was sent then; `was_crowded`: others wait for their turn."""
         now = self._clock()
         after_s = now - sent_at
@@ -99,7 +99,7 @@ class RequestLimit:
         self._learn(after_s)
         self._hopes_until = now + self._late_s
 
-    def refused(self, others: int, oldest_at: float | None) -> bool:
+    def note_refusal(self, others: int, oldest_at: float | None) -> bool:
         """The model has too many requests, with `others` under way, the oldest sent at that time.
         Whether another attempt is worth the wait."""
         now = self._clock()
@@ -152,7 +152,7 @@ class ModelRequestQueue:
         self._logged_at = -_LOG_EVERY_S
 
     @asynccontextmanager
-    async def admitted(self, waits_s: float = LONGEST_WAIT_S) -> AsyncIterator[Admission]:
+    async def admit(self, waits_s: float = LONGEST_WAIT_S) -> AsyncIterator[Admission]:
         """One request, when it is its turn. Raises `ModelFailed` after `waits_s` of waiting."""
         await self._enter(waits_s)
         admission, sent_at = Admission(self), self._clock()
@@ -164,17 +164,17 @@ class ModelRequestQueue:
             del self._under_way[admission]
             self._leave()
 
-    def answered(self, admission: Admission) -> None:
+    def note_answer(self, admission: Admission) -> None:
         """The answer to a request has begun."""
         sent_at = self._under_way[admission]
-        self._limit.answered(sent_at, self._in_flight, was_crowded=bool(self._line))
+        self._limit.note_answer(sent_at, self._in_flight, was_crowded=bool(self._line))
         self._call()
 
-    def refused(self, admission: Admission, retry_after_s: float) -> bool:
+    def note_refusal(self, admission: Admission, retry_after_s: float) -> bool:
         """The model has too many requests. Whether another attempt is worth the wait; nobody asks
         it for up to a second then."""
         others = self._in_flight - 1
-        if not self._limit.refused(others, self._oldest(but=admission)):
+        if not self._limit.note_refusal(others, self._oldest(but=admission)):
             self._call()
             return False
         if self._clock() - self._logged_at >= _LOG_EVERY_S:
@@ -238,15 +238,15 @@ class Admission:
         self._queue = queue
         self._answered = False
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """The answer has begun."""
         if not self._answered:
             self._answered = True
-            self._queue.answered(self)
+            self._queue.note_answer(self)
 
-    def refused(self, retry_after_s: float) -> bool:
+    def note_refusal(self, retry_after_s: float) -> bool:
         """As `ModelRequestQueue.refused`."""
-        return self._queue.refused(self, retry_after_s)
+        return self._queue.note_refusal(self, retry_after_s)
 
 
 """Gives the features of a request that an endpoint could refuse."""
@@ -254,18 +254,18 @@ class Admission:
 
 @dataclass(slots=True)
 class _Attempts:
-    """What a request has `left` of its attempts after the one that runs. Time limits stand still
-    in the queue, so the pauses, which they count, must grow: else who is refused alone, without
-    being told for how long, would ask for ever."""
+    """How many attempts a request has left after the one that runs. Time limits stand
+    still in the queue, so the pauses, which they count, must grow: else who is refused alone,
+    without being told for how long, would ask for ever."""
 
-    left: int
+    attempts_left: int
     _pauses: int = 0
 
     def next_pause_s(self) -> float:
         """Takes an attempt. The pause before it is longer each time, and never the same for all who
         wait."""
         pause_s = min(_FIRST_PAUSE_S * 2.0**self._pauses, _LONGEST_PAUSE_S)
-        self.left, self._pauses = self.left - 1, self._pauses + 1
+        self.attempts_left, self._pauses = self.attempts_left - 1, self._pauses + 1
         return pause_s * random.uniform(0.75, 1)  # noqa: S311  no secret
 
 
@@ -308,7 +308,7 @@ class Endpoint:
             await self._session.close()
 
     @asynccontextmanager
-    async def posted(
+    async def post(
         self,
         path: str,
         body: bytes,
@@ -328,7 +328,7 @@ class Endpoint:
         queue, attempts = queue or ModelRequestQueue(), _Attempts(self._retries)
         with without_slot():
             while True:
-                async with queue.admitted(waits_s) as admission:
+                async with queue.admit(waits_s) as admission:
                     response = await self._attempt(path, body)
                     if isinstance(response, aiohttp.ClientResponse):
                         async with response:
@@ -351,7 +351,7 @@ class Endpoint:
         """Returns the seconds to wait before the next attempt. Raises if there is none, or if the
         wait is longer than the request may take."""
         failure: ModelFailed | Declined
-        wish_s, goes_on = 0.0, attempts.left > 0
+        wish_s, goes_on = 0.0, attempts.attempts_left > 0
         if isinstance(response, Exception):
             failure = failure_of(response)
         elif names := refused_tools(response.status, response.body, tools):
@@ -361,8 +361,11 @@ class Endpoint:
         else:
             failure, wish_s = response.failure(), response.retry_after_s
             goes_on = goes_on and response.may_pass
-            if self._retries and response.is_too_many and admission.refused(wish_s):
-                attempts.left, goes_on = attempts.left + 1, True  # this attempt does not count
+            if self._retries and response.is_too_many and admission.note_refusal(wish_s):
+                attempts.attempts_left, goes_on = (
+                    attempts.attempts_left + 1,
+                    True,
+                )  # this attempt does not count
         pause_s = max(wish_s, attempts.next_pause_s())
         if not goes_on or pause_s >= time_left():
             raise failure
@@ -375,7 +378,7 @@ class Endpoint:
         if (url := self._urls.get(path)) is None:
             url = self._urls[path] = URL(self._base_url + path)
         try:
-            response = await self._opened().post(url, data=body, proxy=self._proxy)
+            response = await self._open_session().post(url, data=body, proxy=self._proxy)
             if response.status in _SUCCESS:
                 return response
             async with response:
@@ -385,7 +388,7 @@ class Endpoint:
         except ValueError as exc:  # no header can carry the key
             raise ModelFailed("wrong_key") from exc
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             secure = self._base_url.lower().startswith("https:")
             self._session = aiohttp.ClientSession(
@@ -413,7 +416,7 @@ async def _note_bytes(
 ) -> AsyncIterator[bytes]:
     """The body; `admission` is told when it begins. Some servers send headers long before that."""
     async for piece in response.content.iter_any():
-        admission.answered()
+        admission.note_answer()
         yield piece
 
 

@@ -196,7 +196,7 @@ class Request:
 class Response:
     """A model's words and tool calls; tokens as reported, 0 if they are not.
 
-    `cut_off`: the model reached its own length limit. `broken`: it stopped writing, or its
+    `cut_off`: the model reached its own length limit. `break_reason`: it stopped writing, or its
     connection did, and `text` is what it had said by then. `thoughts` are the fields that a model
     wants back with the results of its calls.
     """
@@ -206,7 +206,7 @@ class Response:
     input_tokens: int = 0
     output_tokens: int = 0
     cut_off: bool = False
-    broken: Literal["", "time", "connection"] = ""
+    break_reason: Literal["", "time", "connection"] = ""
     thoughts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -340,14 +340,14 @@ def refused_tools(status: int, body: bytes, names: Sequence[str]) -> list[str]:
     something else."""
     if status not in (400, 422) or not names:
         return []
-    told = f"{error_words(body)} {_error(body).get('param') or ''}"
-    if not _OF_SCHEMA.search(told):
+    error_text = f"{error_words(body)} {_error(body).get('param') or ''}"
+    if not _OF_SCHEMA.search(error_text):
         return []
-    for name in _QUOTED.findall(told):
+    for name in _QUOTED.findall(error_text):
         if name in names:
             return [name]  # what else is quoted may be a parameter
-    found = (set(map(int, pattern.findall(told))) for pattern in _PLACES)
-    places = next(filter(None, found), set[int]())
+    matches = (set(map(int, pattern.findall(error_text))) for pattern in _PLACES)
+    places = next(filter(None, matches), set[int]())
     return [name for place, name in enumerate(names) if place in places]
 
 

@@ -50,7 +50,7 @@ def manager_messages(
     after what is known for it. `done_calls` are calls made before the model refused tools."""
     rules = manager_rules(prompt.bot_name, with_tools=with_tools, owner=prompt.owner)
     messages = _messages(rules, prompt, _asked_content(prompt), with_tools=with_tools)
-    return [*messages, *_done(done_calls)]
+    return [*messages, *_done_messages(done_calls)]
 
 
 def specialist_messages(
@@ -66,10 +66,10 @@ def specialist_messages(
     rules = specialist_rules(instructions, prompt)
     task_text = _TASK.format(task=indented_text(task), question=prompt.question)
     question = with_knowledge(prompt, task_text)
-    return [*_messages(rules, prompt, question, with_tools=with_tools), *_done(done_calls)]
+    return [*_messages(rules, prompt, question, with_tools=with_tools), *_done_messages(done_calls)]
 
 
-def _done(calls: Sequence[Mapping[str, Any]]) -> list[Message]:
+def _done_messages(calls: Sequence[Mapping[str, Any]]) -> list[Message]:
     return [{"role": "user", "content": enrich("", calls)}] if calls else []
 
 
@@ -112,11 +112,14 @@ def _conversation(
     """What was said earlier. Lines of people that follow each other are one message, because every
     message costs tokens of its own; a label begins each, and further lines are indented."""
     for is_line, messages in itertools.groupby(history, _is_labelled):
-        rendered = itertools.chain.from_iterable(map(render, messages))
+        rendered_messages = itertools.chain.from_iterable(map(render, messages))
         if is_line:
-            yield {"role": "user", "content": "\n".join(str(one["content"]) for one in rendered)}
+            yield {
+                "role": "user",
+                "content": "\n".join(str(one["content"]) for one in rendered_messages),
+            }
         else:
-            yield from rendered
+            yield from rendered_messages
 
 
 def _is_labelled(message: context.PromptMessage) -> bool:

@@ -119,7 +119,7 @@ class ResponseAssembly:
             text=mend_characters(self.text),
             input_tokens=self._tokens("prompt_tokens"),
             output_tokens=self._tokens("completion_tokens"),
-            broken=why,
+            break_reason=why,
         )
 
     def response(self) -> Response:
@@ -152,23 +152,25 @@ class ResponseAssembly:
             if instead:
                 self._late = StreamedText()
             if self.complete and not instead:
-                self._late = self._said(self._late, text)
+                self._late = self._add_piece(self._late, text)
             else:
-                self._text = self._said(self._text, text, instead=instead)
+                self._text = self._add_piece(self._text, text, instead=instead)
         if thoughts := _thought_parts(content):
             self.pieces += 1
             before = None if instead else self._extra.get(_CONTENT)
-            self._extra[_CONTENT] = _extended(before, thoughts)
+            self._extra[_CONTENT] = _extend_field(before, thoughts)
         if (refusal := message.get("refusal")) and isinstance(refusal, str):
-            self._refusal = self._said(self._refusal, refusal, instead=instead)
+            self._refusal = self._add_piece(self._refusal, refusal, instead=instead)
         for name, value in message.items():
             if not value or not _BELONGS.search(name):
                 continue
             if not isinstance(value, str):
-                self._extra[name] = value if instead else _extended(self._extra.get(name), value)
+                self._extra[name] = (
+                    value if instead else _extend_field(self._extra.get(name), value)
+                )
             else:
                 before = self._thoughts.get(name) or StreamedText()
-                self._thoughts[name] = self._said(before, value, instead=instead)
+                self._thoughts[name] = self._add_piece(before, value, instead=instead)
         if calls := _dicts(message.get("tool_calls")) or _older_call(message):
             self.pieces += 1
             earlier = self._calls
@@ -180,7 +182,9 @@ class ResponseAssembly:
             if instead:
                 self._keep_signatures(earlier)
 
-    def _said(self, before: StreamedText, piece: str, *, instead: bool = False) -> StreamedText:
+    def _add_piece(
+        self, before: StreamedText, piece: str, *, instead: bool = False
+    ) -> StreamedText:
         self.pieces += 1
         if instead:
             before = StreamedText()
@@ -199,7 +203,7 @@ class ResponseAssembly:
             if same is None and place < len(before) and before[place].name == call.name:
                 same = before[place]
             if same is not None:
-                call.extra = _extended(same.extra, call.extra)
+                call.extra = _extend_field(same.extra, call.extra)
 
     def _add_call(self, piece: Mapping[str, Any], place: int | None, *, is_beside: bool) -> None:
         function = piece.get("function")
@@ -219,7 +223,7 @@ class ResponseAssembly:
             k: v for k, v in function_fields.items() if k not in ("name", "arguments") and v
         }:
             extra["function"] = own
-        call.extra = _extended(call.extra, extra)
+        call.extra = _extend_field(call.extra, extra)
         if not str(call.arguments):  # a name that comes again with the arguments is only repeated
             call.name = _join_piece(call.name, name)
         if arguments := _arguments(function_fields.get("arguments")):
@@ -292,21 +296,24 @@ class ResponseAssembly:
         return count if isinstance(count, int) else 0
 
 
-def _extended(before: Any, value: Any) -> Any:
+def _extend_field(before: Any, value: Any) -> Any:
     """A field that may come in several pieces: lists go on, and objects gain fields and text. What
     is empty takes nothing away, and all else is replaced."""
     if isinstance(before, list) and isinstance(value, list):
         return functools.reduce(_with_part, value, before)
     if not (isinstance(before, dict) and isinstance(value, dict)):
         return value or before
-    merged = {**before, **{key: _extended(before.get(key), one) for key, one in value.items()}}
-    grown = {
+    merged_fields = {
+        **before,
+        **{key: _extend_field(before.get(key), one) for key, one in value.items()},
+    }
+    grown_texts = {
         key: before[key] + value[key]
         for key in _GROWING
         if isinstance(before.get(key), str) and isinstance(value.get(key), str)
         if before[key] != value[key] or len(value[key]) < SURE
     }
-    return {**merged, **grown}
+    return {**merged_fields, **grown_texts}
 
 
 def _with_part(parts: list[Any], part: Any) -> list[Any]:
@@ -319,7 +326,7 @@ def _with_part(parts: list[Any], part: Any) -> list[Any]:
     has_ended = any(last.get(mark) for mark in ("signature", "data", "closed")) or part.get("data")
     is_piece = any(key in part for key in (*_GROWING, "signature"))
     if is_same and is_piece and not has_ended:
-        return [*parts[:-1], _extended(last, part)]
+        return [*parts[:-1], _extend_field(last, part)]
     return parts if part in parts else [*parts, part]
 
 

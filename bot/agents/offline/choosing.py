@@ -172,11 +172,15 @@ def _all_but(
     """All of what stands before the exception, or of the list; nothing if no exception is there."""
     before = exception.string[: exception.start()]
     kept_words = next(filter(None, exception.groups()))
-    meant = choose_together(before, items, now)
-    meant = choose_items(before, items, now) if meant is None else meant
-    kept = choose_together(kept_words, items, now)
-    kept = choose_items(kept_words, items, now) if kept is None else kept
-    return [one for one in meant if one not in kept] if len(kept) < len(items) and kept else []
+    candidates = choose_together(before, items, now)
+    candidates = choose_items(before, items, now) if candidates is None else candidates
+    kept_items = choose_together(kept_words, items, now)
+    kept_items = choose_items(kept_words, items, now) if kept_items is None else kept_items
+    return (
+        [one for one in candidates if one not in kept_items]
+        if len(kept_items) < len(items) and kept_items
+        else []
+    )
 
 
 def _one_by_one(
@@ -190,8 +194,8 @@ def _one_by_one(
     if not all(search_terms(naming_words(part)) for part in parts):
         return None
     choices = [choose_items(part, items, now) for part in parts]
-    chosen = [one[0] for one in choices if len(one) == 1]
-    return chosen if len(chosen) == len(parts) == len(set(chosen)) else []
+    chosen_items = [one[0] for one in choices if len(one) == 1]
+    return chosen_items if len(chosen_items) == len(parts) == len(set(chosen_items)) else []
 
 
 def _on(named_day: Day, items: Sequence[ListedItem], now: datetime) -> list[ListedItem]:

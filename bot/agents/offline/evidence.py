@@ -20,7 +20,7 @@ from bot.text import times
 from bot.text.catalogues import nest_quotations
 from bot.text.languages import Language
 from memory.recall.changes import replaces, stated_facts
-from memory.recall.rendering import asks_for_former
+from memory.recall.selection import asks_for_former
 from memory.recall.stated_facts import value_kinds
 from memory.text import HAN, one_line
 
@@ -84,35 +84,35 @@ _ONESELF = re.compile(r"\b(?:i|me|my|mine)\b|我(?!们)", re.IGNORECASE)
 class Evidence:
     """`text` as somebody stated it; `who` and `when` as in `PromptLine`, "" where it is not known.
 
-    `changes`: it says that something is new. `replaced`: the prompt says that it no longer holds.
-    `asked`: the question that it answers in too few words to name its matter.
+    `changes`: it says that something is new. `is_replaced`: the prompt says that it no longer
+    holds. `question`: the question that it answers in too few words to name its matter.
     """
 
     text: str
     who: str = ""
     when: str = ""
     changes: bool = False
-    replaced: bool = False
-    asked: str = ""
+    is_replaced: bool = False
+    question: str = ""
 
 
 def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
     """What people stated, in the order of the lines. “No, it is now …” stands for the whole
     statement that the bot confirmed after it."""
-    asked = ""
+    last_question = ""
     for place, line in enumerate(lines):
         if line.own or line.who.endswith(OTHER_BOT):
             continue
         text = facts.statement_in(line.text)
         value = facts.corrected_value(line.text)
         if value and not facts.fact_to_remember(line.text):
-            confirmed = _confirmed_fact(value, *lines[place + 1 : place + 2])
-            text = value if facts.is_whole(value) else confirmed or facts.statement_in(value)
+            confirmed_fact = _confirmed_fact(value, *lines[place + 1 : place + 2])
+            text = value if facts.is_whole(value) else confirmed_fact or facts.statement_in(value)
         if text:
             new = bool(value) or facts.says_change(text)
-            question = asked if _is_short_reply(text, asked) else ""
-            yield Evidence(text, line.who, line.when, new, line.replaced, question)
-        asked = line.text if facts.is_question(line.text) else ""
+            question = last_question if _is_short_reply(text, last_question) else ""
+            yield Evidence(text, line.who, line.when, new, line.is_replaced, question)
+        last_question = line.text if facts.is_question(line.text) else ""
 
 
 def _is_short_reply(text: str, question: str) -> bool:
@@ -153,7 +153,10 @@ def _answering(question: str, candidates: Sequence[Evidence], author: str) -> li
     replaces is left out, and two people who differ are both heard."""
     past = asks_for_former(question)
     candidates = [
-        one for one in candidates if past or not one.replaced if _may_answer(question, one, author)
+        one
+        for one in candidates
+        if past or not one.is_replaced
+        if _may_answer(question, one, author)
     ]
     scores = {one: _shared_word_count(question, one) for one in candidates}
     best = max(scores.values(), default=0)
@@ -221,7 +224,7 @@ def _shared_word_count(question: str, one: Evidence) -> int:
     """How many words of the question the statement has. Who speaks of themselves is a word of it,
     but not the only one unless the question points to something (“@Bob where do I get those?”)."""
     question_words, names = matter_words(question), matter_words(one.who)
-    shared_words = _in_common(question_words, matter_words(f"{one.asked} {one.text}"))
+    shared_words = _in_common(question_words, matter_words(f"{one.question} {one.text}"))
     if _FIRST_PERSON.search(one.text) and (
         shared_words or _POINTS.search(question) or question_words <= names
     ):
@@ -233,8 +236,15 @@ def _may_answer(question: str, one: Evidence, author: str) -> bool:
     """False for what somebody else said of themselves, or of another person: their birthday is not
     the asker's."""
     owners = set(_OWNER.findall(one.text))
-    meant = set(_OWNER.findall(question)) or ({author} if _ONESELF.search(question) else set())
-    if owners and meant and not owners & meant and not any(name in one.text for name in meant):
+    owners_meant = set(_OWNER.findall(question)) or (
+        {author} if _ONESELF.search(question) else set()
+    )
+    if (
+        owners
+        and owners_meant
+        and not owners & owners_meant
+        and not any(name in one.text for name in owners_meant)
+    ):
         return False
     is_of_another = author and one.who and one.who != author and _ONESELF.search(one.text)
     names_them = matter_words(one.who) & matter_words(question)

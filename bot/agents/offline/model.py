@@ -76,7 +76,7 @@ class OfflineModel:
 
 def next_step(situation: Situation) -> Call | str:
     """The next tool to call, or the answer."""
-    situation = replace(situation, question=_completed(situation))
+    situation = replace(situation, question=_complete_question(situation))
     question, tools, language = situation.question, situation.tools, situation.language
     if MEMORY_AWAY in situation.instructions:
         return say("memory-away", language)
@@ -85,7 +85,7 @@ def next_step(situation: Situation) -> Call | str:
         return say("guide", language)
     if "set_reminder" in tools and (wish := reminders.reminder_wish(question)):
         return reminders.next_reminder_step(
-            wish, situation.returned, situation.instructions, language
+            wish, situation.results, situation.instructions, language
         )
     if call := _with_agenda(situation):
         return call
@@ -96,16 +96,16 @@ def next_step(situation: Situation) -> Call | str:
     return _with_facts(situation)
 
 
-def _completed(situation: Situation) -> str:
+def _complete_question(situation: Situation) -> str:
     """The question, after the request before it if it only gives what the bot asked about that:
     “at 7 pm”, “the second one”."""
     question, answer = situation.question, _last_answer(situation)
-    said = (line.text for line in reversed(situation.lines) if line.who == situation.author)
-    before = next(said, "")
-    asked = {key for key in reminders.ASKS for one in LANGUAGES if say(key, one) in answer}
-    if not asked or not before:
+    own_lines = (line.text for line in reversed(situation.lines) if line.who == situation.author)
+    before = next(own_lines, "")
+    questions = {key for key in reminders.ASKS for one in LANGUAGES if say(key, one) in answer}
+    if not questions or not before:
         return question
-    if "ask-which" in asked:
+    if "ask-which" in questions:
         return reminders.with_choice(before, question)
     return reminders.with_time(before, question)
 
@@ -116,17 +116,17 @@ def _with_agenda(situation: Situation) -> Call | str | None:
     call = agenda_call(situation.question, before)
     if call is None or call.tool not in situation.tools:
         return None
-    return situation.last.told(situation.language) if situation.last else call
+    return situation.last.tell(situation.language) if situation.last else call
 
 
 def _with_notes(situation: Situation, note_request: NoteRequest) -> Call | str:
     known_notes = notes.known_notes(situation.instructions, situation.bot_said)
     if note_request.kind == "drop" and notes.is_several(note_request.ref):
-        now, results = now_of(situation.instructions), situation.returned
+        now, results = now_of(situation.instructions), situation.results
         step = notes.delete_several(note_request, results, known_notes, now)
         if step is not None:
             return step
-        situation = replace(situation, returned=results[1:])
+        situation = replace(situation, results=results[1:])
     last = situation.last
     has_searched = bool(
         last and last.ok and last.tool == "search_notes" and note_request.kind != "find"
@@ -144,7 +144,7 @@ def _with_notes(situation: Situation, note_request: NoteRequest) -> Call | str:
 def _with_facts(situation: Situation) -> Call | str:
     question, language, last = situation.question, situation.language, situation.last
     if last and not last.ok:
-        return last.told(language)
+        return last.tell(language)
     if fact := facts.fact_to_remember(question):
         return _keep_fact(situation, fact, say("remembered", language, fact=quotable(fact)))
     if about := words_to_forget(question):
@@ -165,20 +165,20 @@ def _with_facts(situation: Situation) -> Call | str:
 def _from_memory(situation: Situation) -> Call | str:
     """What people said about the matter of the question, else what recall finds."""
     question, last = situation.question, situation.last
-    recalled = last.text if last and last.tool == "recall" else None
+    recalled_text = last.text if last and last.tool == "recall" else None
     candidates = list(
         _statements(situation)
-        if recalled is None
-        else statements(recalled_lines(recalled, situation.own_name))
+        if recalled_text is None
+        else statements(recalled_lines(recalled_text, situation.own_name))
     )
     if answers := statements_answering(question, candidates, situation.author):
         return _fact_answer(situation, "from-before", answers)
     query = {"query": question, "scope": "everywhere"}
-    if recalled is None and "recall" in situation.tools:
+    if recalled_text is None and "recall" in situation.tools:
         return Call("recall", query)
-    if recalled is None or not situation.by_meaning:
+    if recalled_text is None or not situation.by_meaning:
         return _at_a_loss(situation, "only-read" if facts.asks_of_bot(question) else "not-told")
-    if len(situation.returned) == 1:  # in a longer list the best do not stand first
+    if len(situation.results) == 1:  # in a longer list the best do not stand first
         return Call("recall", {**query, "k": _NEAREST})
     if not candidates:
         return say("not-told", situation.language)
@@ -208,7 +208,7 @@ def _statements(situation: Situation) -> Iterator[Evidence]:
 def _keep_fact(situation: Situation, fact: str, receipt: str) -> Call | str:
     language, last = situation.language, situation.last
     if last:
-        return receipt if last.outcome.kind == "facts-kept" else last.told(language)
+        return receipt if last.outcome.kind == "facts-kept" else last.tell(language)
     if "update_working_memory" not in situation.tools:
         return say("cannot-keep", language)
     return Call("update_working_memory", {"scope": "thread", "patch": {facts.fact_key(fact): fact}})
@@ -217,7 +217,7 @@ def _keep_fact(situation: Situation, fact: str, receipt: str) -> Call | str:
 def _forget_fact(situation: Situation, about: str) -> Call | str:
     last, name = situation.last, kept_fact_key(about, situation.instructions)
     if last:
-        return last.told(situation.language)
+        return last.tell(situation.language)
     if not name or "forget_fact" not in situation.tools:
         return say("not-here", situation.language)
     return Call("forget_fact", {"key": name})
@@ -229,7 +229,7 @@ def _correct_fact(situation: Situation, value: str) -> Call | str:
     name, old, fact = _correction(situation, value)
     if last:
         if last.outcome.kind != "facts-kept":
-            return last.told(language)
+            return last.tell(language)
         if old and old != fact:
             return say("corrected-from", language, old=quotable(old), fact=quotable(fact))
         return say("corrected", language, value=quotable(fact or value))
@@ -241,16 +241,16 @@ def _correct_fact(situation: Situation, value: str) -> Call | str:
 def _correction(situation: Situation, value: str) -> tuple[str, str, str]:
     """The key of the corrected fact, what it was, and the whole of what it is now; "" where nothing
     can be meant."""
-    kept = remembered_facts(situation.instructions)
-    kept_facts = {key: fact for key, fact in kept.items() if isinstance(fact, str)}
+    stored_facts = remembered_facts(situation.instructions)
+    kept_facts = {key: fact for key, fact in stored_facts.items() if isinstance(fact, str)}
     if facts.is_whole(value):
         return facts.fact_key(value), kept_facts.get(facts.fact_key(value), ""), value
     answer = _last_answer(situation)
-    told = [one.text for one in _statements(situation) if quotes(answer, one.text)]
-    meant = [(key, old) for key, old in kept_facts.items() if quotes(answer, old)] or [
-        (facts.fact_key(facts.statement_with_value(old, value)), old) for old in told
+    old_statements = [one.text for one in _statements(situation) if quotes(answer, one.text)]
+    candidates = [(key, old) for key, old in kept_facts.items() if quotes(answer, old)] or [
+        (facts.fact_key(facts.statement_with_value(old, value)), old) for old in old_statements
     ]
-    name, old = (meant or list(kept_facts.items()) or [("", "")])[-1]
+    name, old = (candidates or list(kept_facts.items()) or [("", "")])[-1]
     return name, old, facts.statement_with_value(old, value) if old else ""
 
 
@@ -300,7 +300,7 @@ def _from_document(situation: Situation, url: str) -> Call | str:
     if last is None:
         return Call("read_document", {"url": url})
     if not last.ok:
-        return last.told(language)
+        return last.tell(language)
     heading, _, text = last.text.partition("\n\n")
     title = heading.partition("\n")[0].removeprefix("Title: ")
     lines = lines_about(without_links(situation.question), title, text) or text.splitlines()

@@ -53,15 +53,15 @@ _SEVERAL = re.compile(
 class KnownNote:
     """A note the prompt speaks of. `recency` 1 was used last; 0: it was only listed.
 
-    `shown` is its place in the list that a card showed last; 0: it was not in it. `ordinal` is
-    below 0 where nothing says in which order it was created.
+    `shown_place` is its place in the list that a card showed last; 0: it was not in it. `ordinal`
+    is below 0 where nothing says in which order it was created.
     """
 
     id: str
     title: str
     ordinal: int
     recency: int
-    shown: int = 0
+    shown_place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Returned:
     def ok(self) -> bool:
         return self.outcome.ok
 
-    def told(self, language: Language) -> str:
+    def tell(self, language: Language) -> str:
         return self.wording.tell(self.outcome, language)
 
 
@@ -100,7 +100,7 @@ def each_in_turn(
         return calls[len(results)]
     if len(results) == _MOST_AT_ONCE < len(calls):
         return list_rest
-    return "\n".join(one.told(language) for one in results)
+    return "\n".join(one.tell(language) for one in results)
 
 
 def known_notes(instructions: str, answers: Iterable[str]) -> tuple[KnownNote, ...]:
@@ -166,23 +166,25 @@ def delete_several(
     if not results:
         return Call("list_notes", {})
     if not results[0].ok:
-        return results[0].told(note_request.language)
+        return results[0].tell(note_request.language)
     rows = results[0].outcome.fields.get("notes", ())
-    shown = sorted((note for note in notes if note.shown), key=lambda note: note.shown)
+    shown_notes = sorted(
+        (note for note in notes if note.shown_place), key=lambda note: note.shown_place
+    )
     all_items = [ListedItem(one["id"], one["title"]) for one in rows]
-    shown_items = [ListedItem(note.id, note.title) for note in shown]
-    items = shown_items if shown and only_numbers(note_request.ref) else all_items
-    chosen = choose_together(note_request.ref, items, now)
-    if chosen is None:
+    shown_items = [ListedItem(note.id, note.title) for note in shown_notes]
+    items = shown_items if shown_notes and only_numbers(note_request.ref) else all_items
+    chosen_items = choose_together(note_request.ref, items, now)
+    if chosen_items is None:
         return None
-    if not chosen:
+    if not chosen_items:
         key = "which-note-is-here" if all_items else "which-note"
         titles = join_list([one.text for one in all_items], note_request.language)
         return say(key, note_request.language, titles=titles)
-    if names_all(note_request.ref) and len(chosen) > 1:
-        titles = join_list([one.text for one in chosen], note_request.language)
+    if names_all(note_request.ref) and len(chosen_items) > 1:
+        titles = join_list([one.text for one in chosen_items], note_request.language)
         return say("not-all-at-once", note_request.language, titles=titles)
-    calls = [Call("delete_note", {"note_id": one.id}) for one in chosen]
+    calls = [Call("delete_note", {"note_id": one.id}) for one in chosen_items]
     return each_in_turn(calls, results[1:], Call("list_notes", {}), note_request.language)
 
 
@@ -194,10 +196,16 @@ def notes_meant_by(ref: str, notes: Sequence[KnownNote]) -> list[KnownNote]:
     """
     in_order = sorted(notes, key=lambda note: note.ordinal)
     if place := list_position(ref, LAST):
-        shown_notes = sorted((note for note in notes if note.shown), key=lambda note: note.shown)
+        shown_notes = sorted(
+            (note for note in notes if note.shown_place), key=lambda note: note.shown_place
+        )
         if place == LAST:
             return (shown_notes or in_order)[-1:]
-        return [note for note in in_order if place == (note.shown if shown_notes else note.ordinal)]
+        return [
+            note
+            for note in in_order
+            if place == (note.shown_place if shown_notes else note.ordinal)
+        ]
     recent = sorted(notes, key=lambda note: (note.recency == 0, note.recency, -note.ordinal))
     words = set(search_terms(naming_words(ref)))
     if not words:
@@ -216,7 +224,7 @@ def note_answer(
     language = note_request.language
     if note_request.kind == "tags" and tool_result.outcome.kind == "note-read":
         tool_result = replace(tool_result, outcome=replace(tool_result.outcome, kind="note-tags"))
-    answer = tool_result.told(language)
+    answer = tool_result.tell(language)
     if not note_request.ref or tool_result.outcome.kind not in _CHANGED:
         return answer
     others = [note.title for note in notes_meant_by(note_request.ref, notes)[1:4]]

@@ -57,7 +57,7 @@ class PromptLine:
     """Words of a person or of the bot (`own`). `when` is local time, “2026-03-02 10:00”, the day
     alone, or "".
 
-    `replaced`: the prompt marks it as replaced by a later one. `earlier`: it was found, and does
+    `is_replaced`: the prompt marks it as replaced by a later one. `earlier`: it was found, and does
     not stand in the conversation.
     """
 
@@ -65,7 +65,7 @@ class PromptLine:
     who: str = ""
     when: str = ""
     own: bool = False
-    replaced: bool = False
+    is_replaced: bool = False
     earlier: bool = False
 
 
@@ -75,7 +75,7 @@ class Situation:
 
     `lines` are what was said before the question, oldest first. `author` is the name in front of
     the question, if people are told apart; `person` is whose memory it is. `files` are name and
-    text of those that came with it. `returned` are this turn's tool results in order; `bot_said`
+    text of those that came with it. `results` are this turn's tool results in order; `bot_said`
     are the bot's words and its earlier results. `by_meaning`: recall also finds passages that share
     no word with the question.
     """
@@ -85,7 +85,7 @@ class Situation:
     bot_said: tuple[str, ...] = ()
     instructions: str = ""
     tools: frozenset[str] = frozenset()
-    returned: tuple[Returned, ...] = ()
+    results: tuple[Returned, ...] = ()
     author: str = ""
     person: str = ""
     own_name: str = ""
@@ -94,7 +94,7 @@ class Situation:
 
     @property
     def last(self) -> Returned | None:
-        return self.returned[-1] if self.returned else None
+        return self.results[-1] if self.results else None
 
     @property
     def asks_for_self(self) -> bool:
@@ -141,7 +141,7 @@ def situation_of(request: Request) -> Situation:
         instructions=f"{rules}\n\n{knowledge_text}",
         own_name=own_name,
         tools=frozenset(request.tools),
-        returned=tuple(results),
+        results=tuple(results),
     )
 
 
@@ -179,18 +179,20 @@ def _conversation(
 ) -> Iterator[PromptLine]:
     """What was said before the question, oldest first. A recalled line comes after the last line of
     the window that has a time and is not later. A line without a time has the day of the last."""
-    recalled = recalled_lines(_section(knowledge, RECALLED), own_name) + _group_facts(knowledge)
+    recalled_passages = recalled_lines(_section(knowledge, RECALLED), own_name) + _group_facts(
+        knowledge
+    )
     window = list(_window(messages, knowledge, own_name))
     times = ["", *(line.when for line in window)]
-    placed = [
+    placed_lines = [
         (max(when for when in times if when <= line.when), 1, line)
-        for line in sorted(recalled, key=lambda line: line.when)
+        for line in sorted(recalled_passages, key=lambda line: line.when)
     ]
     last_when, place = "", 2
     for line in window:
         last_when, place = (line.when, 0) if line.when else (last_when, place if line.own else 2)
-        placed.append((last_when, place, replace(line, when=line.when or last_when[:10])))
-    return (line for *_, line in sorted(placed, key=lambda one: one[:2]))
+        placed_lines.append((last_when, place, replace(line, when=line.when or last_when[:10])))
+    return (line for *_, line in sorted(placed_lines, key=lambda one: one[:2]))
 
 
 def _window(messages: Sequence[Message], knowledge: str, own_name: str) -> Iterator[PromptLine]:
@@ -233,7 +235,9 @@ def _line(text: str, own_name: str) -> PromptLine | None:
     who, words_said = label_and_words(words, own_name)
     own = who == _MYSELF or (bool(own_name) and who == own_name)
     return (
-        PromptLine(words_said, who, when, own, replaced="earlier" in marks) if words_said else None
+        PromptLine(words_said, who, when, own, is_replaced="earlier" in marks)
+        if words_said
+        else None
     )
 
 

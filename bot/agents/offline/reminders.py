@@ -256,13 +256,13 @@ def next_reminder_step(
     last = results[-1] if results else None
     if results and reminder_wish.kind == "cancel":
         items = _listed_items(results[0])
-        if chosen := choose_together(reminder_wish.about, items, now_of(instructions)):
-            calls = [Call("cancel_reminder", {"reminder_id": one.id}) for one in chosen]
+        if chosen_items := choose_together(reminder_wish.about, items, now_of(instructions)):
+            calls = [Call("cancel_reminder", {"reminder_id": one.id}) for one in chosen_items]
             return each_in_turn(calls, results[1:], Call("list_reminders", {}), language)
     if last and last.ok and reminder_wish.kind == "list":
-        return _narrowed(reminder_wish, last, now_of(instructions)).told(language)
+        return _narrow_list(reminder_wish, last, now_of(instructions)).tell(language)
     if last and (not last.ok or last.tool != "list_reminders"):
-        return last.told(language)
+        return last.tell(language)
     if reminder_wish.kind == "set":
         return _set(reminder_wish, now_of(instructions), language)
     if not last:
@@ -300,11 +300,11 @@ def _on_one(
     """The one reminder that is named by number, day or words, or the only one there is."""
     there = _listed_items(list_result)
     if not there:
-        return list_result.told(language)
+        return list_result.tell(language)
     matching = choose_together(reminder_wish.about, there, now)
     choices = choose_items(reminder_wish.about, there, now) if matching is None else []
     if len(choices) != 1:
-        return f"{say('ask-which', language)}\n\n{list_result.told(language)}"
+        return f"{say('ask-which', language)}\n\n{list_result.tell(language)}"
     if reminder_wish.kind == "cancel":
         return Call("cancel_reminder", {"reminder_id": choices[0].id})
     time = read_moment(reminder_wish.text, now)
@@ -322,17 +322,21 @@ def _listed_items(list_result: Returned) -> list[ListedItem]:
     ]
 
 
-def _narrowed(wish: ReminderWish, list_result: Returned, now: datetime) -> Returned:
+def _narrow_list(wish: ReminderWish, list_result: Returned, now: datetime) -> Returned:
     """The list, of the day or with the words that are named only, if there are any; the reminders
     keep their numbers."""
     rows = list_result.outcome.fields.get("reminders", ())
-    numbered = {one["id"]: {**one, "number": n} for n, one in enumerate(rows, 1)}
+    numbered_rows = {one["id"]: {**one, "number": n} for n, one in enumerate(rows, 1)}
     day = next(named_days(wish.text, _DAYS, now.date()), None)
     about = wish.about or (wish.text[day.start : day.end] if day else "")
-    shown = [numbered[one.id] for one in choose_items(about, _listed_items(list_result), now)]
-    if not about or not shown:
+    shown_rows = [
+        numbered_rows[one.id] for one in choose_items(about, _listed_items(list_result), now)
+    ]
+    if not about or not shown_rows:
         return list_result
-    return replace(list_result, outcome=replace(list_result.outcome, fields={"reminders": shown}))
+    return replace(
+        list_result, outcome=replace(list_result.outcome, fields={"reminders": shown_rows})
+    )
 
 
 def _due_time(row: Mapping[str, Any]) -> datetime | None:

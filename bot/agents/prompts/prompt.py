@@ -20,7 +20,7 @@ from bot.text.roster import NOBODY, AutoMention, Roster
 from memory.context import PromptMessage
 from memory.models import ANSWERED_OUTCOME, GroupFact, TurnOutcome, WorkingMemory
 from memory.recall.passages import Passage
-from memory.recall.rendering import SpeakerLabel, local_minute, snippet
+from memory.recall.selection import SpeakerLabel, local_minute, snippet
 from memory.scope import AgentMemoryContext
 from memory.text import json_line, quoted_text, speaker_label
 
@@ -173,12 +173,12 @@ class Prompt:
     reads_only: bool = False
     people: Roster = NOBODY
     language: Language | None = None
-    asked: datetime | None = None
+    written_at: datetime | None = None
 
     @property
     def asked_at(self) -> datetime:
         """When the question was written: its “tomorrow” counts from then."""
-        return self.asked or self.now
+        return self.written_at or self.now
 
     @property
     def characters(self) -> int:
@@ -187,7 +187,7 @@ class Prompt:
         return len(self.question) + len(self.transcript) + history_chars
 
     @property
-    def spoken(self) -> Language:
+    def reply_language(self) -> Language:
         """The language of what people read beside the model's own words."""
         return self.language or language_of([self.question], self.people.names().values())
 
@@ -197,9 +197,10 @@ class PendingAction:
     """A tool call that waits for the press of a button by the person who asked.
 
     `id` is opaque and goes into the button; `tool` is the name with its server in front. Only
-    `actor_id` may confirm it, once. `told` is the card's question, worded by us; it names all that
-    will be done. `description` is one line of it, for the record. Days and times in `arguments`
-    count from `asked_ms` since epoch, when the question was written; from now if it is 0.
+    `actor_id` may confirm it, once. `question` is the card's question, worded by us; it names all
+    that will be done. `description` is one line of it, for the record. Days and times in
+    `arguments` count from `asked_ms` since epoch, when the question was written; from now if it is
+    0.
     """
 
     id: str
@@ -208,7 +209,7 @@ class PendingAction:
     description: str
     actor_id: str
     conversation_id: str
-    told: str = ""
+    question: str = ""
     asked_ms: int = 0
 
 
@@ -219,7 +220,7 @@ class AgentAnswer:
     `follow_ups` become buttons; `pending_actions` wait for a confirmation by button;
     `auto_mention` is whom the specialist that answered addresses, None: as the setting has it.
     `cut_short` is why an honest sentence stands in place of an answer (a limit, for logs), or "".
-    `ended`: the text is the answer as far as it came, and why it came no further.
+    `end_reason`: the text is the answer as far as it came, and why it came no further.
     `files` (`bot.files.writing`) are sent after it. `passages`: what its tools found of what was
     said earlier. `means`: how the turn ends with it. `needs`: what its tools lacked.
     """
@@ -233,7 +234,7 @@ class AgentAnswer:
     specialists: tuple[str, ...] = ()
     auto_mention: AutoMention | None = None
     cut_short: str = ""
-    ended: Ended = ""
+    end_reason: Ended = ""
     files: tuple[Mapping[str, str], ...] = ()
     passages: tuple[Passage, ...] = ()
     means: TurnOutcome = ANSWERED_OUTCOME
@@ -250,19 +251,19 @@ def manager_rules(bot_name: str, *, with_tools: bool, owner: str = "") -> str:
     """The manager's instructions. They are the same in every turn of a chat, whoever asks, so that
     providers find them in their prompt caches."""
     tools = TOOL_RULES if with_tools else NO_TOOLS_RULES
-    return _joined(_name_bot(RULES, bot_name), tools, _titled((OWNER, owner.strip())))
+    return _join_parts(_name_bot(RULES, bot_name), tools, _with_titles((OWNER, owner.strip())))
 
 
 def specialist_rules(own: str, prompt: Prompt) -> str:
     """A specialist's own instructions and what holds for all of them."""
     rules = _name_bot(SPECIALIST_RULES, prompt.bot_name)
-    return _joined(own, rules, _titled((OWNER, prompt.owner.strip())))
+    return _join_parts(own, rules, _with_titles((OWNER, prompt.owner.strip())))
 
 
 def manager_instructions(prompt: Prompt, *, with_tools: bool) -> str:
     """Everything the manager is told besides the conversation, for people who look at a turn."""
     rules = manager_rules(prompt.bot_name, with_tools=with_tools, owner=prompt.owner)
-    return _joined(rules, _titled((SUMMARY, prompt.summary)), knowledge(prompt))
+    return _join_parts(rules, _with_titles((SUMMARY, prompt.summary)), knowledge(prompt))
 
 
 def summary_message(prompt: Prompt) -> str:
@@ -294,11 +295,11 @@ def knowledge(prompt: Prompt) -> str:
     """What is known for one turn: person, time, memory and notes."""
     shortened_note = SHORTENED if prompt.working_memory_cut else ""
     notes = NOTE_RULES if prompt.registry else ""
-    return _joined(
+    return _join_parts(
         circumstances(
             prompt.subject, prompt.now, memory_away=prompt.memory_away, asked_at=prompt.asked_at
         ),
-        _titled(
+        _with_titles(
             (THREAD_MEMORY, _json(prompt.working_memory.chat)),
             (PERSON_MEMORY, _json(prompt.working_memory.user)),
             (REMARKS, prompt.remarks),
@@ -319,7 +320,7 @@ def circumstances(
     the memory is there."""
     asked_at = asked_at or now
     is_late = now - asked_at > _LATE or now.date() != asked_at.date()
-    return _titled(
+    return _with_titles(
         ("Now:", _moment(now)),
         (
             ASKED_EARLIER,
@@ -338,11 +339,11 @@ def _name_bot(rules: str, bot_name: str) -> str:
     return rules.format(bot_name=short_name(bot_name))
 
 
-def _joined(*parts: str) -> str:
+def _join_parts(*parts: str) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _titled(*texts: tuple[str, str]) -> str:
+def _with_titles(*texts: tuple[str, str]) -> str:
     return "\n\n".join([f"{title}\n{text}" for title, text in texts if text])
 
 

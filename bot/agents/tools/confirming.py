@@ -53,7 +53,7 @@ def wait_for_confirmation(
         description=f"{tool}: {json.dumps(arguments, ensure_ascii=False, default=str)}",
         actor_id=deps.context.actor_id,
         conversation_id=deps.context.conversation_id,
-        told=confirmation_question(tool, arguments, about or {}, deps.prompt),
+        question=confirmation_question(tool, arguments, about or {}, deps.prompt),
         asked_ms=int(deps.prompt.asked_at.timestamp() * 1000),
     )
     _wait(action, deps)
@@ -75,7 +75,7 @@ def propose_action(
         description=summary,
         actor_id=deps.context.actor_id,
         conversation_id=deps.context.conversation_id,
-        told=text,
+        question=text,
     )
     _wait(action, deps)
     return _waiting(tool)
@@ -111,7 +111,7 @@ def _showable(action: PendingAction, deps: ToolDeps) -> PendingAction:
             "Say that the rest was not done and can be asked for afterwards.",
             "too-many-to-confirm",
         )
-    shown_chars = sum(len(one.told) for one in (*deps.pending, action))
+    shown_chars = sum(len(one.question) for one in (*deps.pending, action))
     if shown_chars > LONGEST_SHOWN:
         raise ToolFailed(
             f"Not done: {action.tool} needs a confirmation, and its arguments are too long to be "
@@ -125,19 +125,19 @@ def _showable(action: PendingAction, deps: ToolDeps) -> PendingAction:
 @dataclass(frozen=True, slots=True)
 class PendingCall:
     """A tool call that waits. `about`: what ids in the arguments stand for, by kind. Words about
-    time count from `asked`."""
+    time count from `asked_at`."""
 
     tool: str
     arguments: Mapping[str, Any]
     about: Mapping[str, str]
     now: datetime
-    asked: datetime
+    asked_at: datetime
     language: Language
 
     def say(self, key: str, **fields: object) -> str:
         return say(key, self.language, **fields)
 
-    def named(self, argument: str) -> str:
+    def item_name(self, argument: str) -> str:
         """What the item is called that `argument` names; the id itself if that is not known."""
         name = next((self.about[kind] for kind in _OUR_ITEMS if kind in self.about), "")
         return _words(name or self.arguments.get(argument, ""))
@@ -148,7 +148,7 @@ def confirmation_question(
 ) -> str:
     """Returns the question in the asker's language, and below it the arguments that it leaves
     out."""
-    call = PendingCall(tool, arguments, about, prompt.now, prompt.asked_at, prompt.spoken)
+    call = PendingCall(tool, arguments, about, prompt.now, prompt.asked_at, prompt.reply_language)
     return _QUESTIONS.get(tool, _run)(call)
 
 
@@ -160,17 +160,17 @@ def _create_note(call: PendingCall) -> str:
 
 def _update_note(call: PendingCall) -> str:
     values = {key: value for key, value in call.arguments.items() if key != "note_id"}
-    return _with_list(call, call.say("update-note", name=call.named("note_id")), values)
+    return _with_list(call, call.say("update-note", name=call.item_name("note_id")), values)
 
 
 def _delete_note(call: PendingCall) -> str:
-    return call.say("delete-note", name=call.named("note_id"))
+    return call.say("delete-note", name=call.item_name("note_id"))
 
 
 def _share_note(call: PendingCall) -> str:
     key = "share-note" if call.arguments.get("shared", True) else "unshare-note"
     title = call.arguments.get("title")
-    return call.say(key, name=_words(title) if title else call.named("note_id"))
+    return call.say(key, name=_words(title) if title else call.item_name("note_id"))
 
 
 def _update_memory(call: PendingCall) -> str:
@@ -189,7 +189,7 @@ def _update_memory(call: PendingCall) -> str:
 
 
 def _forget_fact(call: PendingCall) -> str:
-    return call.say("forget-fact", name=call.named("key").replace("_", " "))
+    return call.say("forget-fact", name=call.item_name("key").replace("_", " "))
 
 
 def _set_reminder(call: PendingCall) -> str:
@@ -202,7 +202,7 @@ def _set_reminder(call: PendingCall) -> str:
 
 
 def _change_reminder(call: PendingCall) -> str:
-    lines = [call.say("change-reminder", name=call.named("reminder_id"))]
+    lines = [call.say("change-reminder", name=call.item_name("reminder_id"))]
     values = call.arguments
     if values.get("text") is not None:
         lines += _item(call.say("new-text"), values["text"], call)
@@ -214,7 +214,7 @@ def _change_reminder(call: PendingCall) -> str:
 
 
 def _cancel_reminder(call: PendingCall) -> str:
-    return call.say("cancel-reminder", name=call.named("reminder_id"))
+    return call.say("cancel-reminder", name=call.item_name("reminder_id"))
 
 
 def _run(call: PendingCall) -> str:
@@ -257,7 +257,7 @@ def _when(call: PendingCall) -> str:
     are where they name no moment yet."""
     at_text, repeats = str(call.arguments.get("at") or ""), call.arguments.get("repeats") or "once"
     at = _moment(at_text)
-    if at is None and (at := _moment((read := read_moment(at_text, call.asked)).at)):
+    if at is None and (at := _moment((read := read_moment(at_text, call.asked_at)).at)):
         repeats = repeats if read.repeats == "once" else read.repeats
     if at is None:
         often = "" if repeats == "once" else f" ({call.say(f'repeats-{repeats}')})"

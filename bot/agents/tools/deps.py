@@ -14,7 +14,7 @@ from bot.agents.tool_types import NO_TOOLS, Toolbox
 from bot.feishu.user_scopes import AccessNeeds
 from memory.models import QuestionEmbedding
 from memory.recall.passages import Passage
-from memory.recall.rendering import RenderedPassages
+from memory.recall.selection import RenderedPassages
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
@@ -54,15 +54,15 @@ Liken = Callable[[str], Awaitable[QuestionEmbedding | None]]
 class ToolDeps:
     """One turn's tools: whose memory they work on (the code decides, never the model).
 
-    `calls`, `follow_ups`, `pending`, `files` (`bot.files.writing`), `consulted` and `passages`
+    `calls`, `follow_ups`, `pending`, `files` (`bot.files.writing`), `specialists` and `passages`
     (what `recall` found) are filled while the agents run. `prompt` is what a specialist is told
-    besides its own instructions; it shares `spent` and `on_progress`. `outside` are the tools of
+    besides its own instructions; it shares `usage` and `on_progress`. `outside` are the tools of
     MCP servers as the turn found them. `note_done` keeps, beside the turn, the name of a tool that
     has changed something. `exchange`, `words_of_model` and `reads_only` are those of the `Prompt`;
-    `confirmed`: the person pressed the button for exactly this call. `ended` says why the answer
-    that a specialist gives to the person is not complete. `opened` is what features opened for
-    this turn, by the feature's name (`Opened`); `may_be_told` is asked of what a tool gives before
-    a model sees it.
+    `is_confirmed`: the person pressed the button for exactly this call. `end_reason` says why the
+    answer that a specialist gives to the person is not complete. `opened_sources` is what features
+    opened for this turn, by the feature's name (`Opened`); `may_be_told` is asked of what a tool
+    gives before a model sees it.
     """
 
     context: AgentMemoryContext
@@ -76,16 +76,16 @@ class ToolDeps:
     note_done: Callable[[str], Awaitable[None]] | None = None
     exchange: AskerExchange | None = None
     words_of_model: bool = False
-    confirmed: bool = False
-    opened: Mapping[str, Any] = field(default_factory=dict)
+    is_confirmed: bool = False
+    opened_sources: Mapping[str, Any] = field(default_factory=dict)
     may_be_told: MayBeTold | None = None
     reads_only: bool = False
-    spent: Spent = field(default_factory=Spent)
+    usage: Spent = field(default_factory=Spent)
     on_progress: OnProgress | None = None
     calls: list[dict[str, Any]] = field(default_factory=list)
     follow_ups: list[str] = field(default_factory=list)
     pending: list[PendingAction] = field(default_factory=list)
-    consulted: list[str] = field(default_factory=list)
+    specialists: list[str] = field(default_factory=list)
     files: list[dict[str, str]] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
-    ended: Ended = ""
+    end_reason: Ended = ""

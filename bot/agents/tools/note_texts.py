@@ -160,9 +160,9 @@ def _update_text(change: Fields, language: Language) -> str:
     title, old_title = quotable(change["title"]), quotable(change["old_title"])
     changes = []
     if change["added"]:
-        changes.append(say("tags-added", language, tags=_joined(change["added"], language)))
+        changes.append(say("tags-added", language, tags=_join_tags(change["added"], language)))
     if change["removed"]:
-        changes.append(say("tags-removed", language, tags=_joined(change["removed"], language)))
+        changes.append(say("tags-removed", language, tags=_join_tags(change["removed"], language)))
     if title != old_title:
         changes.append(say("renamed", language, old_title=old_title, title=title))
     if change["body_changed"]:
@@ -192,10 +192,10 @@ def _line(note: Fields, language: Language) -> str:
 
 
 def _tags(note: Fields, language: Language) -> str:
-    return _joined(note["tags"], language)
+    return _join_tags(note["tags"], language)
 
 
-def _joined(tags: Sequence[str], language: Language) -> str:
+def _join_tags(tags: Sequence[str], language: Language) -> str:
     return join_list(map(quotable, tags), language)
 
 

@@ -117,7 +117,9 @@ def _replaced_fact_ids(
         asker_words = deps.exchange.own if deps.exchange else ""
         return replaced_facts(facts_shown, patch, statement=asker_words, author=author)
     replaceable_ids = {one.id for one in facts_shown if one.may_be_replaced_by(author)}
-    if not deps.confirmed and (unknown := [one for one in named_ids if one not in replaceable_ids]):
+    if not deps.is_confirmed and (
+        unknown := [one for one in named_ids if one not in replaceable_ids]
+    ):
         raise ToolFailed(
             f"{unknown[0]!r} is no fact that this can replace. Nothing was changed. Use only ids "
             "of facts kept in this group, or leave `replaces` out.",

@@ -51,26 +51,26 @@ NOT_KEPT = "It was for that answer alone and is not kept. Call the tool again wh
 
 @dataclass(frozen=True, slots=True)
 class ToolSession:
-    """What an agent can do in a turn: its tools, and the turn they work for. `sent` are the tools
-    that its model is told of; None: all."""
+    """What an agent can do in a turn: its tools, and the turn they work for. `sent_toolbox` are the
+    tools that its model is told of; None: all."""
 
     tools: Toolbox
     deps: ToolDeps
-    sent: Toolbox | None = None
+    sent_toolbox: Toolbox | None = None
 
     @property
-    def offered(self) -> Toolbox:
-        return self.tools if self.sent is None else self.sent
+    def toolbox(self) -> Toolbox:
+        return self.tools if self.sent_toolbox is None else self.sent_toolbox
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallResult:
-    """What a call came to, and the message that tells the model; not `called`: the model has to
-    call something else."""
+    """What a call came to, and the message that tells the model. Unless `was_called`, the model has
+    to call something else."""
 
     message: Message
     outcome: ToolOutcome
-    called: bool = True
+    was_called: bool = True
 
 
 async def perform_calls(
@@ -143,7 +143,7 @@ async def _perform(call: ToolCall, hands: ToolSession) -> ToolCallResult:
 
 def _not_called(call: ToolCall, why: str) -> ToolCallResult:
     outcome = ToolOutcome(f"{why} Nothing was done.", ok=False)
-    return ToolCallResult(_result_message(call, outcome), outcome, called=False)
+    return ToolCallResult(_result_message(call, outcome), outcome, was_called=False)
 
 
 def _understand_call(call: ToolCall, tools: Toolbox) -> tuple[Tool, dict[str, Any]]:
@@ -245,7 +245,7 @@ async def call_and_record(tool: Tool, arguments: dict[str, Any], deps: ToolDeps)
     start_s = time.perf_counter()
     try:
         outcome = await _tellable(tool, arguments, deps)
-        result = outcome.result if tool.kept or not outcome.ok else NOT_KEPT
+        result = outcome.result if tool.is_stored or not outcome.ok else NOT_KEPT
         record |= {"result": as_stored(result), "ok": outcome.ok}
     finally:
         record["ms"] = round((time.perf_counter() - start_s) * 1000)
@@ -285,7 +285,7 @@ async def _call_tool(tool: Tool, arguments: dict[str, Any], deps: ToolDeps) -> A
         return await tool.call(deps, arguments)
     if deps.reads_only:
         raise read_only_failure()
-    if not deps.confirmed and (deps.exchange or deps.words_of_model):
+    if not deps.is_confirmed and (deps.exchange or deps.words_of_model):
         target = await _target(tool, arguments, deps)
         if not _is_authorised(tool.name, arguments, target, deps):
             return _defer(tool, arguments, target, deps)
@@ -336,7 +336,7 @@ def _is_authorised(
         return True
     if target is None:
         return authorises(deps.exchange, tool, arguments)
-    asker_words, asked_at = deps.exchange.named, deps.prompt.asked_at
+    asker_words, asked_at = deps.exchange.own_with_quotations, deps.prompt.asked_at
     by_moment = target.at is not None and names_moment(asker_words, target.at, asked_at)
     return authorises(deps.exchange, tool, arguments, target.name, target.text, by_moment=by_moment)
 

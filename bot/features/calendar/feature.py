@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from bot.agenda.plans import Colleague, MeetingPlan, TaskPlan, idempotency_key
-from bot.agenda.refusals import AgendaRefused
+from bot.agenda.times import AgendaRefused
 from bot.agenda.turn_agenda import AsAsker, TurnAgenda, WrittenEvent
 from bot.agents.prompts.prompt import PendingAction
 from bot.answering.question import Turn
@@ -180,7 +180,7 @@ def _again(
         description=summary,
         actor_id=here.context.actor_id,
         conversation_id=here.context.conversation_id,
-        told=offer,
+        question=offer,
     )
     zone_note = wording.say("zone-changed", here.language, before=zones[0], now=zones[1])
     return Reply(f"{zone_note}\n\n{offer}", confirmation(action, here.chat_type, here.language))

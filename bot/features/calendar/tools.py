@@ -21,8 +21,8 @@ from bot.agenda.plans import (
     task_due,
     title_of,
 )
-from bot.agenda.refusals import AgendaRefused
 from bot.agenda.times import (
+    AgendaRefused,
     ParsedTime,
     first_free,
     moment_s,
@@ -134,7 +134,7 @@ async def book_meeting(
     meeting_time = parse_time(at, deps.prompt.asked_at.astimezone(now.tzinfo))
     span, busy = await _place(agenda, meeting_time, length_s(minutes), others, now)
     plan = MeetingPlan(meeting_title, span.start_s, span.end_s, str(await agenda.zone()), others)
-    language = deps.prompt.spoken
+    language = deps.prompt.reply_language
     return propose_action(
         BOOK,
         plan.row(),
@@ -158,7 +158,7 @@ async def make_task(deps: ToolDeps, title: str, for_whom: str = "me", due: str =
     (assignee,) = await _attendees_meant(deps, agenda, [for_whom or "me"])
     due_s, is_all_day = task_due(parse_end(due, deps.prompt.asked_at.astimezone(zone)), zone)
     plan = TaskPlan(title_of(title), assignee, due_s, is_all_day, str(zone))
-    language = deps.prompt.spoken
+    language = deps.prompt.reply_language
     if plan.is_over(now):
         raise AgendaRefused("past", at=wording.due_time(plan, "en", now))
     await agenda.may(WRITE_TASKS)
@@ -237,7 +237,7 @@ def _until(when: str, today: date) -> tuple[date, date]:
 
 
 def _agenda(deps: ToolDeps) -> TurnAgenda:
-    agenda: TurnAgenda | None = deps.opened.get("calendar")
+    agenda: TurnAgenda | None = deps.opened_sources.get("calendar")
     if agenda is None:
         raise AgendaRefused("not_set_up")
     return agenda

@@ -12,8 +12,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.agenda.plans import MeetingPlan, TaskPlan, due_day
-from bot.agenda.refusals import TEXTS
 from bot.agenda.times import (
+    TEXTS,
     event_span,
     free_within,
     merged_spans,

@@ -69,9 +69,11 @@ async def answer_connect_command(services: Services, command_turn: CommandTurn) 
 async def _disconnect_at_once(
     services: Services, access: PersonalAccess, command_turn: CommandTurn
 ) -> Reply:
-    ended = await access.store.disconnect(_person(command_turn.context))
-    log.info("connect.disconnected", ended=ended)
-    text = connection_steps.say("disconnected" if ended else "not-connected", command_turn.language)
+    was_connected = await access.store.disconnect(_person(command_turn.context))
+    log.info("connect.disconnected", ended=was_connected)
+    text = connection_steps.say(
+        "disconnected" if was_connected else "not-connected", command_turn.language
+    )
     return await tell_asker_text(services, command_turn, text)
 
 

@@ -315,7 +315,7 @@ async def _unaddressed_messages(
     names = services.people.of(context.tenant_key)
     await names.look_up(people)
     messages = _as_chat_messages(talk.values(), names.known, names.name)
-    gone_ids = await digests.gone(messages)
+    gone_ids = await digests.gone_ids(messages)
     return [one for one in messages if one.message_id not in gone_ids]
 
 

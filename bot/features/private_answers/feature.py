@@ -102,7 +102,7 @@ async def publish_answer(services: Services, press_turn: PressTurn) -> Reply:
         chat_type="p2p",
         actor_tenant=context.actor_tenant,
     )
-    answer = await PrivateStore(services.rpc).shown(place, press.payload["answer_id"])
+    answer = await PrivateStore(services.rpc).shown_cards(place, press.payload["answer_id"])
     if not answer:
         return Reply(offering.say("gone", press_turn.language))
     with noting_sources() as sources:

@@ -203,7 +203,7 @@ async def _says_more(
         lookup.own_place,
         question,
         asked_in=group.chat_id,
-        answer="\n".join(await private.shown(group, lookup.turn_id)),
+        answer="\n".join(await private.shown_cards(group, lookup.turn_id)),
         group_passages=await recalled_in_group(
             services.store,
             group,

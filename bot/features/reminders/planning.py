@@ -111,7 +111,7 @@ def addressees(
 
 
 def _is_asker(name: str, people: Roster, asker: str) -> bool:
-    named_people = {one.open_id for one in people.named(name)}
+    named_people = {one.open_id for one in people.people_named(name)}
     return means_asker(name) or name == asker or named_people == {asker}
 
 
@@ -120,7 +120,7 @@ def _person(name: str, people: Roster, asker: str) -> str:
         return asker
     if name in people.names():
         return name
-    people_named = [one for one in people.named(name) if not one.is_bot]
+    people_named = [one for one in people.people_named(name) if not one.is_bot]
     if len({one.open_id for one in people_named}) == 1:
         return people_named[0].open_id
     if people_named:

@@ -188,8 +188,8 @@ async def _known_people(deps: ToolDeps, open_ids: Collection[str]) -> Roster:
     `wanted`, by name or open_id, who has not said anything there."""
     people = deps.prompt.people
     names = [bare_name(one) for one in open_ids if not (means_asker(one) or means_everybody(one))]
-    is_known = all(name in people.names() or people.named(name) for name in names)
-    agenda: TurnAgenda | None = deps.opened.get("calendar")
+    is_known = all(name in people.names() or people.people_named(name) for name in names)
+    agenda: TurnAgenda | None = deps.opened_sources.get("calendar")
     if is_known or agenda is None or deps.context.chat_type == "p2p":
         return people
     members = await agenda.members()

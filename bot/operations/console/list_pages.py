@@ -113,7 +113,7 @@ def add_feedback_page(app: Flask, desk: ConsoleContext) -> None:
 def add_queue_pages(app: Flask, desk: ConsoleContext) -> None:
     def show() -> str:
         failed_jobs = desk.queue.failed(limit=_MOST)
-        waiting = desk.queue.unfinished(limit=_MOST)
+        waiting = desk.queue.unfinished_jobs(limit=_MOST)
         with desk.reader.view() as view:
             jobs: list[Failed | Unfinished] = [*failed_jobs, *waiting]
             people = [one.person for one in jobs]

@@ -209,16 +209,16 @@ async def _write(
     out.write(f'{{"person": {head}, "rows": ['.encode())
     between = ""
 
-    def put(table: str, row: Any) -> None:
+    def add_row(table: str, row: Any) -> None:
         nonlocal between
         text = json.dumps({"table": table, "row": row}, ensure_ascii=False, default=str)
         out.write(f"{between}\n{text}".encode())
         between = ","
 
     async for table, row in operations.export_person(person):
-        put(table, row)
+        add_row(table, row)
     for table, waiting in desk.queue.export(person):
-        put(table, waiting)
+        add_row(table, waiting)
     out.write(b"\n]}\n")
 
 

@@ -73,7 +73,9 @@ def probe_supabase(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> None
         url = f"{settings.supabase_url.rstrip('/')}/rest/v1/rpc/{function}"
         answer = http_request("POST", url, body=params, headers=headers, timeout_s=timeout_s)
         if not 200 <= answer.status < 300:
-            raise refusal_error(function, answer.status, answer.raw, credentials.named(headers))
+            raise refusal_error(
+                function, answer.status, answer.raw, credentials.variables_of(headers)
+            )
 
 
 def api_check(settings: Settings) -> Check:

@@ -133,7 +133,7 @@ async def in_steps(services: Services, asked: TurnRequest, message: IncomingMess
     topics = NO_TOPICS
     if known and message.root_id is None:
         found = split_by_topic(known.messages, message.record())
-        known, topics = replace(known, messages=found.messages), found.found
+        known, topics = replace(known, messages=found.messages), found.new_topics
     decider = ResponseDecider(BOT.open_id, services.settings.followup_window_seconds)
     decision = await decider.decide(message, known, mode=rules.mode)
     return await store.log_decision(message, decision, topics)

@@ -39,7 +39,7 @@ from memory.context import PromptMessage
 from memory.errors import AccessDenied, NoteNotFound
 from memory.models import CardButton, WorkingMemory
 from memory.recall.passages import Passage
-from memory.recall.rendering import RenderedPassages
+from memory.recall.selection import RenderedPassages
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore

@@ -41,8 +41,8 @@ MESSAGES = tuple(
 def test_everything_is_kept_as_it_was_when_it_fits():
     assembly = fit_sections(SECTIONS, 4000)
 
-    assert assembly == FittedPrompt(SECTIONS, assembly.tokens, assembly.estimated)
-    assert 0 < assembly.tokens == assembly.estimated < 300
+    assert assembly == FittedPrompt(SECTIONS, assembly.tokens, assembly.estimated_tokens)
+    assert 0 < assembly.tokens == assembly.estimated_tokens < 300
 
 
 def test_everything_is_kept_when_it_fits_exactly_and_something_goes_one_token_below():
@@ -175,7 +175,7 @@ def test_calibration_shrinks_what_fits_into_the_same_budget():
 
     assert len(costly.sections.history) < len(plain.sections.history)
     assert costly.tokens <= 500
-    assert costly.tokens == Calibration(scale=1.6).reported(costly.estimated)
+    assert costly.tokens == Calibration(scale=1.6).reported_tokens(costly.estimated_tokens)
 
 
 def test_a_share_of_nothing_is_refused():

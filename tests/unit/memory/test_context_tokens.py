@@ -40,7 +40,7 @@ def test_calibration_learns_a_tokenizer_that_counts_chinese_differently():
     estimated = sum(estimate_tokens(sample["text"]) for sample in chinese)
     counted = sum(sample["cl100k_base"] for sample in chinese)
     assert estimated < 0.75 * counted
-    assert calibration.reported(estimated) == pytest.approx(counted, rel=0.15)
+    assert calibration.reported_tokens(estimated) == pytest.approx(counted, rel=0.15)
 
 
 def test_only_an_empty_text_costs_nothing():
@@ -63,8 +63,8 @@ def test_calibration_stays_bounded_and_never_affords_too_much(budget, pairs):
         calibration = calibration.observe(estimated, reported)
 
     assert 0.5 <= calibration.scale <= 2
-    assert calibration.reported(calibration.affordable(budget)) <= budget
-    assert calibration.reported(calibration.affordable(budget) + 1) >= budget
+    assert calibration.reported_tokens(calibration.affordable(budget)) <= budget
+    assert calibration.reported_tokens(calibration.affordable(budget) + 1) >= budget
 
 
 def test_one_absurd_report_moves_a_settled_calibration_by_a_tenth():

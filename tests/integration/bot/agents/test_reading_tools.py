@@ -19,7 +19,7 @@ from bot.agents.tools.deps import ToolDeps
 from bot.features.registry import TOOLS
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.models import WorkingMemory
-from memory.recall.rendering import RenderedPassages
+from memory.recall.selection import RenderedPassages
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore

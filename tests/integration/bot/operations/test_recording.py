@@ -44,11 +44,11 @@ async def test_counts_of_all_workers_add_up_and_the_month_is_heard(database_url:
             values ('2026-10-31', 'feishu', 'reply', 1000), ('2026-11-01', 'feishu', 'stream', 77)
         """)
     first, second = Worker(), Worker()
-    first.tally.called("reply")
-    first.tally.called("names")
-    first.tally.asked("summary", 400, 60)
-    second.tally.called("reply")
-    second.tally.called("stream")
+    first.tally.count_call("reply")
+    first.tally.count_call("names")
+    first.tally.count_request("summary", 400, 60)
+    second.tally.count_call("reply")
+    second.tally.count_call("stream")
     async with job_table(database_url) as table:
         await write_calls(table, first.services)
         await write_calls(table, first.services)
@@ -71,7 +71,7 @@ async def test_while_the_database_is_away_nothing_counted_is_lost() -> None:
             raise QueueUnavailable("away")
 
     worker = Worker()
-    worker.tally.called("reply")
+    worker.tally.count_call("reply")
     await write_calls(cast(JobTable, Away()), worker.services)
 
     [kept] = worker.tally.take()

@@ -78,10 +78,10 @@ def rows(database_url: str, query: str) -> list[Any]:
 async def test_each_attempt_gets_numbers_above_all_earlier_ones(backend: Backend) -> None:
     async with backend.rpc() as rpc:
         store, card = CardStore(rpc), await opened(rpc, Group())
-        await store.sent(card, "om_card")
+        await store.mark_shown(card, "om_card")
         again = await store.resume(card.context, turn_id=card.turn_id)
         third = await store.resume(card.context, turn_id=card.turn_id)
-        await store.closed(card)
+        await store.mark_finished(card)
 
         assert again
         assert third
@@ -186,7 +186,7 @@ async def test_a_left_card_gets_the_stored_reply_and_the_other_cards_are_sent(
     worker: Worker, database_url: str
 ) -> None:
     card = await opened(worker.rpc, Group())
-    await CardStore(worker.rpc).sent(card, "om_card")
+    await CardStore(worker.rpc).mark_shown(card, "om_card")
     await worker.store.record_reply(card.context, turn_id=card.turn_id, cards=["first", "second"])
 
     assert await worker.finish() == 1
@@ -202,7 +202,7 @@ async def test_a_left_card_gets_the_stored_reply_and_the_other_cards_are_sent(
 
 async def test_a_left_card_of_a_question_that_was_taken_back_is_withdrawn(worker: Worker) -> None:
     card = await opened(worker.rpc, Group())
-    await CardStore(worker.rpc).sent(card, "om_card")
+    await CardStore(worker.rpc).mark_shown(card, "om_card")
     await worker.store.take_back(card.turn_id, card.context.chat_id)
 
     assert await worker.finish() == 1

@@ -134,7 +134,7 @@ async def test_the_next_turn_of_a_thread_waits_for_the_ones_before_it(
         await outage.store.record_reply(context, turn_id=turn_id, cards=["A"])
         await outage.sent(context, turn_id)
     outage.memory.away = False
-    outage.store._breaker.succeeded()
+    outage.store._breaker.note_success()
 
     behind = await outage.store.open_turn(context, turn_id=outage.group.message("q3"), content="q3")
     assert behind.degraded
@@ -155,7 +155,7 @@ async def test_a_turn_that_was_written_meanwhile_goes_on_in_the_memory(outage: O
     await outage.store.open_turn(context, turn_id=turn_id, content="Q")
     await outage.store.record_reply(context, turn_id=turn_id, cards=["A"])
     outage.memory.away = False
-    outage.store._breaker.succeeded()
+    outage.store._breaker.note_success()
     await outage.write()
 
     assert await outage.sent(context, turn_id, "A!") == "sent"
@@ -212,7 +212,7 @@ async def test_a_second_answer_that_was_made_while_away_goes_with_the_question(
     if recalled == "while away":
         await outage.store.take_back(question, context.chat_id)
     outage.memory.away = False
-    outage.store._breaker.succeeded()
+    outage.store._breaker.note_success()
     await outage.write()
     if recalled == "when back":
         stored = "select origin, parent_id from agent_turns where id = %s"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agenda.plans import Attendee, MeetingPlan, TaskPlan
-from bot.agenda.refusals import AgendaRefused
 from bot.agenda.times import (
     STEP_S,
+    AgendaRefused,
     event_span,
     first_free,
     free_within,

@@ -59,10 +59,10 @@ async def test_the_first_time_is_offered_when_all_are_free(scene: AgendaScene) -
     )
     assert outcome.kind == "waits-for-press"
     (action,) = deps.pending
-    assert "at 11:00–12:00 (Asia/Shanghai)" in action.told
-    assert "📅 **launch**" in action.told
-    assert "with Bob" in action.told
-    assert "secret" not in action.told
+    assert "at 11:00–12:00 (Asia/Shanghai)" in action.question
+    assert "📅 **launch**" in action.question
+    assert "with Bob" in action.question
+    assert "secret" not in action.question
     assert {one["summary"] for one in scene.written()} == {"secret", "own"}, "nothing is written"
 
 
@@ -72,8 +72,8 @@ async def test_who_is_busy_at_the_time_that_was_said_is_named(scene: AgendaScene
     deps = scene.deps()
     at = f"{day}T15:00"
     await scene.call(deps, "book_meeting", title="x", at=at, with_whom=["Bob", "陈晨"])
-    assert "Busy then: Bob" in deps.pending[0].told
-    assert "secret" not in deps.pending[0].told
+    assert "Busy then: Bob" in deps.pending[0].question
+    assert "secret" not in deps.pending[0].question
 
 
 @pytest.mark.parametrize(
@@ -156,13 +156,13 @@ async def test_what_is_not_allowed_is_asked_for_by_its_own_scopes(scene: AgendaS
     deps = scene.deps()
     with pytest.raises(ToolFailed, match="need your permission first"):
         await scene.call(deps, "look_at_calendar")
-    assert deps.opened["calendar"].needs.scopes == scopes_for((READ_CALENDAR,))[1:]
+    assert deps.opened_sources["calendar"].needs.scopes == scopes_for((READ_CALENDAR,))[1:]
 
     scene.connect("Alice", " ".join(scopes_for((READ_CALENDAR,))))
     deps = scene.deps()
     with pytest.raises(ToolFailed, match="need your permission first"):
         await scene.call(deps, "book_meeting", title="x", at="tomorrow")
-    assert deps.opened["calendar"].needs.scopes == scopes_for((WRITE_CALENDAR,))[1:]
+    assert deps.opened_sources["calendar"].needs.scopes == scopes_for((WRITE_CALENDAR,))[1:]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ async def test_nobody_is_asked_to_allow_what_cannot_be_done(
     deps = scene.deps()
     with pytest.raises(ToolFailed, match=why):
         await scene.call(deps, tool, **given)
-    assert deps.opened["calendar"].needs.scopes == ()
+    assert deps.opened_sources["calendar"].needs.scopes == ()
 
 
 async def test_a_task_for_tomorrow_needs_no_calendar(scene: AgendaScene) -> None:
@@ -190,7 +190,7 @@ async def test_a_task_for_tomorrow_needs_no_calendar(scene: AgendaScene) -> None
     scene.connect("Alice", "offline_access task:task:write")
     deps = scene.deps()
     await scene.call(deps, "make_task", title="slides", for_whom="Bob", due="by tomorrow")
-    assert deps.opened["calendar"].needs.scopes == ()
+    assert deps.opened_sources["calendar"].needs.scopes == ()
     reply = await scene.press(offered_payload(deps))
     (task,) = scene.written("tasks")
     assert (task["summary"], task["assignees"]) == ("slides", ["Bob"])

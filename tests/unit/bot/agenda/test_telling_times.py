@@ -152,7 +152,7 @@ async def test_an_offered_meeting_says_who_is_busy_as_far_as_the_group_may_know(
     meeting = {"title": "Sync", "at": f"{day}T15:00", "with_whom": ["Bob"]}
     await scene.call(deps, "book_meeting", **meeting)
     (offer,) = deps.pending
-    assert ("Busy" in offer.told) == (permissions != "private")
+    assert ("Busy" in offer.question) == (permissions != "private")
 
 
 @pytest.mark.parametrize("calendar", [{}, {"permissions": ""}, {"permissions": "private"}])

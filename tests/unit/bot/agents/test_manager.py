@@ -33,7 +33,7 @@ from memory.context import PromptMessage, ToolExchange
 from memory.errors import StoreUnavailable, WorkingMemoryTooLarge
 from memory.models import WorkingMemory
 from memory.recall.passages import Passage
-from memory.recall.rendering import RenderedPassages
+from memory.recall.selection import RenderedPassages
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
@@ -225,7 +225,7 @@ async def test_recall_is_a_tool_only_where_something_can_be_searched() -> None:
 
     script = Scripted([("recall", {"query": "tea", "k": 50})], "No.")
     late = datetime(2026, 11, 20, tzinfo=UTC)
-    answer = await _ask(script, recall=recall, prompt=_prompt(asked=late))
+    answer = await _ask(script, recall=recall, prompt=_prompt(written_at=late))
 
     assert asked == [(OWN, "tea", "chat", 10, late)]
     assert "Do not guess" in answer.tool_calls[0]["result"]
@@ -312,15 +312,15 @@ async def test_a_model_that_declines_is_said_to_have_declined(
     ("response", "ended"),
     [
         (Response("As far as", cut_off=True), "length"),
-        (Response("As far as", broken="time"), "time"),
-        (Response("As far as", broken="connection"), "connection"),
+        (Response("As far as", break_reason="time"), "time"),
+        (Response("As far as", break_reason="connection"), "connection"),
     ],
 )
 async def test_an_answer_that_is_cut_short_is_given_as_far_as_it_came(
     response: Response, ended: str
 ) -> None:
     answer = await _ask(Scripted(response))
-    assert (answer.text, answer.ended, answer.cut_short) == ("As far as", ended, ended)
+    assert (answer.text, answer.end_reason, answer.cut_short) == ("As far as", ended, ended)
 
 
 async def test_time_running_out_after_work_was_done_keeps_the_calls() -> None:
@@ -430,7 +430,7 @@ async def test_words_of_a_model_change_nothing_before_a_confirmation(
     assert (action.actor_id, action.conversation_id) == ("ou_a", OWN.conversation_id)
     assert answer.tool_calls[-1]["result"].startswith("Not done yet")
     if "note_id" in change[1]:
-        assert "“Pasta”" in action.told
+        assert "“Pasta”" in action.question
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: str(change[0]))
@@ -520,7 +520,7 @@ async def test_what_else_was_called_beside_a_specialist_is_answered_by_the_manag
 async def test_a_specialists_answer_at_its_length_limit_says_so_too() -> None:
     script = Scripted([ASK], Response("As far as", cut_off=True))
     answer = await _ask(script, specialists=[HELPER])
-    assert (answer.text, answer.ended) == ("As far as", "length")
+    assert (answer.text, answer.end_reason) == ("As far as", "length")
 
 
 async def test_a_specialist_that_declines_leaves_the_manager_to_say_so() -> None:

@@ -59,7 +59,7 @@ def asked_models(endpoint: RawEndpoint) -> list[str]:
 async def test_without_a_key_every_model_is_the_offline_one() -> None:
     models = Models(Settings(openai_fallback_model="other"))
     assert isinstance(models.main(), OfflineModel)
-    assert isinstance(models.named("any"), OfflineModel)
+    assert isinstance(models.model_of("any"), OfflineModel)
     await models.close()
 
 
@@ -119,7 +119,7 @@ async def test_an_answer_that_never_ends_is_ended_and_stays() -> None:
         async with asyncio.timeout(60):
             await endpoint.all_closed.wait()
     assert answer.text.startswith("word0 word1 word2")
-    assert answer.ended == "time"
+    assert answer.end_reason == "time"
     assert 2.5 < took < limit_s(8)
 
 
@@ -135,7 +135,7 @@ async def test_a_stop_before_the_first_word_is_not_undone_by_it() -> None:
             answer = await manager.answer(
                 PROMPT, timeout_s=5, flows_for_s=60, on_progress=on_progress, stop=stop
             )
-    assert answer.ended == "stopped"
+    assert answer.end_reason == "stopped"
 
 
 async def test_who_declines_is_not_gone_around() -> None:

@@ -125,7 +125,7 @@ def test_a_note_known_only_by_name_is_searched_and_then_changed() -> None:
     )
 
     assert search == Call("search_notes", {"query": "lasagna"})
-    assert _step(question, instructions=TABLE, returned=(found,)) == Call(
+    assert _step(question, instructions=TABLE, results=(found,)) == Call(
         "update_note", {"note_id": "note_dddd", "add_tags": ["x"]}
     )
 
@@ -133,7 +133,7 @@ def test_a_note_known_only_by_name_is_searched_and_then_changed() -> None:
 def test_of_several_notes_the_answer_says_which_one_was_taken() -> None:
     done = Returned("update_note", _tagged("Pasta sauce", added=["x"]))
 
-    step = _step("add the tag x to that note", instructions=TABLE, returned=(done,))
+    step = _step("add the tag x to that note", instructions=TABLE, results=(done,))
 
     assert isinstance(step, str)
     assert "I updated the note “Pasta sauce”: added tags: x." in step
@@ -143,7 +143,7 @@ def test_of_several_notes_the_answer_says_which_one_was_taken() -> None:
 
 def test_a_failed_call_is_told_honestly_in_one_sentence() -> None:
     failed = Returned("create_note", store_failure_outcome(StoreUnavailable("no answer")))
-    step = _step("create a note about pasta", returned=(failed,))
+    step = _step("create a note about pasta", results=(failed,))
     assert step == "I couldn't do that: I can't reach my memory right now."
 
 
@@ -155,7 +155,7 @@ def test_a_fact_goes_into_the_working_memory_before_it_is_confirmed() -> None:
         "update_working_memory",
         {"scope": "thread", "patch": {"our_launch_time": "our launch is on 3 March"}},
     )
-    confirmed = _step("remember that our launch is on 3 March", returned=(done,))
+    confirmed = _step("remember that our launch is on 3 March", results=(done,))
     assert confirmed == "Got it, I'll remember: “our launch is on 3 March”"
 
 
@@ -208,7 +208,7 @@ def test_what_is_unknown_is_looked_up_and_else_admitted() -> None:
     nothing = Returned("recall", ToolOutcome("Nothing matches. Do not guess."))
 
     assert _step(question) == Call("recall", {"query": question, "scope": "everywhere"})
-    assert "Nobody here has told me" in str(_step(question, returned=(nothing,)))
+    assert "Nobody here has told me" in str(_step(question, results=(nothing,)))
     assert "Nobody here has told me" in str(next_step(Situation(question)))
 
 
@@ -226,20 +226,20 @@ def test_where_meaning_counts_the_nearest_is_told_if_nothing_shares_a_word() -> 
         by_meaning=True,
     )
 
-    again = next_step(replace(situation, returned=(many,)))
+    again = next_step(replace(situation, results=(many,)))
     assert again == Call("recall", {"query": question, "scope": "everywhere", "k": 2})
-    told = str(next_step(replace(situation, returned=(many, best))))
+    told = str(next_step(replace(situation, results=(many, best))))
     assert told.splitlines()[0] == "Nobody has told me exactly that. The closest I found:"
     assert told.splitlines()[2:] == [
         "- Alice, 2 Mar at 10:00: “the van stands behind the warehouse”"
     ]
-    by_words = replace(situation, by_meaning=False, returned=(many,))
+    by_words = replace(situation, by_meaning=False, results=(many,))
     assert "Nobody here has told me that" in str(next_step(by_words))
 
 
 def test_chinese_is_answered_in_chinese() -> None:
     done = Returned("update_note", _tagged("意面", removed=["晚餐"]))
-    step = _step("从那条笔记删除标签晚餐", returned=(done,))
+    step = _step("从那条笔记删除标签晚餐", results=(done,))
     assert step == "已更新笔记“意面”：移除标签：晚餐。"
 
 
@@ -495,7 +495,7 @@ def test_nothing_is_said_to_be_done_that_the_result_does_not_say(
     question: str, tool: str, outcome: ToolOutcome
 ) -> None:
     answer = str(
-        _step(question, instructions=f"{TABLE}\n{KEPT}", returned=(Returned(tool, outcome),))
+        _step(question, instructions=f"{TABLE}\n{KEPT}", results=(Returned(tool, outcome),))
     )
     for claim in ("I created", "I deleted", "I updated", "Got it", "已", "记住了", "can read"):
         assert claim not in answer
@@ -610,7 +610,7 @@ def test_it_reads_the_document_that_a_link_leads_to(
 ) -> None:
     asked = Situation(question, tools=frozenset({"read_document"}))
     assert next_step(asked) == Call("read_document", {"url": LINK})
-    told = next_step(replace(asked, returned=(Returned("read_document", outcome),)))
+    told = next_step(replace(asked, results=(Returned("read_document", outcome),)))
     assert isinstance(told, str)
     assert answer in told
     assert next_step(replace(asked, tools=frozenset())) != next_step(asked)

@@ -354,7 +354,7 @@ def test_several_notes_are_deleted_at_once_or_none(question: str, ids: str) -> N
     situation = Situation(question, tools=TOOLS | {"delete_note"}, instructions=NOW)
     assert next_step(situation) == Call("list_notes", {})
     while True:
-        step = next_step(replace(situation, returned=tuple(returned)))
+        step = next_step(replace(situation, results=tuple(returned)))
         if not isinstance(step, Call):
             break
         deleted += step.arguments["note_id"].removeprefix("note_")
@@ -404,7 +404,7 @@ def test_a_number_given_after_the_question_which_cancels_that_reminder(answer: s
     same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
     rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN]
     situation = Situation(answer, lines, author="Alice", tools=TOOLS, instructions=NOW)
-    step = next_step(replace(situation, returned=(listed(rows),)))
+    step = next_step(replace(situation, results=(listed(rows),)))
     assert step == Call("cancel_reminder", {"reminder_id": "tm_b"})
 
 
@@ -447,7 +447,7 @@ def test_what_nobody_can_have_told_is_answered_without_saying_so(
     question: str, answer: str
 ) -> None:
     recalled = Returned("recall", ToolOutcome("", "recalled"))
-    assert next_step(Situation(question, instructions=NOW, returned=(recalled,))) == answer
+    assert next_step(Situation(question, instructions=NOW, results=(recalled,))) == answer
 
 
 @every_row("question", ["who told you that?", "are you sure?", "你怎么知道的？", "谁说的？"])

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from bot.agenda.refusals import Reason as AgendaReason
+from bot.agenda.times import Reason as AgendaReason
 from bot.agents.tool_types import COMMON, Fields, ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING as NOTES
 from bot.features.calendar.wording import WORDING as AGENDA

@@ -108,8 +108,8 @@ def test_what_is_sent_is_within_the_budget(seed: int) -> None:
             working_memory_cut=prompt.working_memory_cut,
         )
         cut += len(prompt.history) < len(turn.history) - 1
-        allowed = max(budget, calibration.reported(sent_tokens(least)))
-        assert calibration.reported(sent_tokens(prompt)) <= allowed
+        allowed = max(budget, calibration.reported_tokens(sent_tokens(least)))
+        assert calibration.reported_tokens(sent_tokens(prompt)) <= allowed
 
     assert cut > 5, "the budget was tight often enough"
 

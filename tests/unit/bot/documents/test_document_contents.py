@@ -114,7 +114,7 @@ def test_an_outline_numbers_the_sections_and_ends() -> None:
 
 
 def test_a_comment_names_its_passage_and_author() -> None:
-    comments = (Comment("Why\nMarch?", "3 March", "ou_1"), Comment("Good", solved=True))
+    comments = (Comment("Why\nMarch?", "3 March", "ou_1"), Comment("Good", is_solved=True))
     lines = comment_lines(document(comments=comments), {"ou_1": "Bob"})
     assert lines == ["- on “3 March”, Bob: Why March?", "- someone: Good (solved)"]
 

@@ -13,7 +13,10 @@ from bot.text.roster import Person, Roster
 
 pytestmark = pytest.mark.anyio
 
-COMMENTS = (Comment("Why March?", "3 March", "ou_bob"), Comment("Good", "", "ou_gone", solved=True))
+COMMENTS = (
+    Comment("Why March?", "3 March", "ou_bob"),
+    Comment("Good", "", "ou_gone", is_solved=True),
+)
 PLAN = ReadDocument(
     "https://acme.feishu.cn/docx/x", "x", "docx", "Plan", (Section("", 0, "Launch"),), COMMENTS
 )
@@ -29,7 +32,7 @@ class Documents:
 
 async def test_whoever_wrote_a_comment_is_named_where_the_chat_knows_them() -> None:
     prompt = SimpleNamespace(people=Roster((Person("ou_bob", "Bob\nBuilder"),)))
-    deps = cast(Any, SimpleNamespace(opened={"documents": Documents()}, prompt=prompt))
+    deps = cast(Any, SimpleNamespace(opened_sources={"documents": Documents()}, prompt=prompt))
     text = await read_document(deps, PLAN.url)
     assert "- on “3 March”, Bob Builder: Why March?" in text
     assert "- someone: Good (solved)" in text

@@ -143,7 +143,7 @@ def test_a_stored_value_that_the_table_lacks_does_not_count() -> None:
     row = {"mode": "loud", "history": 1, "proactive": None, "gone": "on", "language": "zh"}
     rules = rules_of(row, SETTINGS)
 
-    assert dict(rules.chosen) == {"language": "zh"}
+    assert dict(rules.own_values) == {"language": "zh"}
     assert rules.mode == SETTINGS.chat_mode
     assert rules_of(None, SETTINGS).choice("history") == "unstated"
     with pytest.raises(KeyError):

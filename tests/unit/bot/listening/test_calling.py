@@ -59,4 +59,4 @@ def test_an_exchange_knows_whom_the_bot_answered_before():
     around, _ = exchange_at(message, talk, "ou_bot")
 
     assert around.asker == "Cy"
-    assert around.answered == {"Ann"}
+    assert around.answered_ids == {"Ann"}

@@ -186,13 +186,13 @@ def test_the_follow_up_window_is_as_long_as_it_is_set():
 )  # fmt: skip
 def test_a_farewell_or_a_word_to_several_people_is_no_answer_to_the_bot(text: str) -> None:
     for said in ("Which day suits you?", "要定哪一天？", "It is on Friday."):
-        exchange = LastExchange(said=said, asked="when is it?", asker="a")
+        exchange = LastExchange(answer=said, question="when is it?", asker="a")
         assert cue_of(text, "a", exchange) in (Cue.SIDE_TALK, Cue.CLOSING)
 
 
 @every_row("text", ["见附件第二页", "Friday", "周五", "I can see you have two options"])
 def test_what_only_looks_like_a_farewell_still_answers_the_bot(text: str) -> None:
-    exchange = LastExchange(said="Which one is it? 哪一个？", asked="when?", asker="a")
+    exchange = LastExchange(answer="Which one is it? 哪一个？", question="when?", asker="a")
     assert cue_of(text, "a", exchange) is Cue.FOLLOW_UP
 
 
@@ -401,7 +401,7 @@ def test_reading_hostile_text_takes_linear_time(unit):
     def cost(size: int) -> float:
         text = unit * (size // len(unit)) + "x"
         began = time.process_time()
-        cue_of(text, "a", LastExchange(asker="b", said="it", names=("Al",)))
+        cue_of(text, "a", LastExchange(asker="b", answer="it", names=("Al",)))
         return time.process_time() - began
 
     assert min(cost(100_000) for _ in range(3)) < 30 * max(cost(10_000), 0.002)
@@ -411,7 +411,7 @@ def test_reading_hostile_text_takes_linear_time(unit):
 def test_a_chinese_line_with_a_long_latin_word_is_read_at_once(word):
     began = time.process_time()
     for text in (f"{word}的数据我看过", f"@{word} 在哪"):
-        cue_of(text, "a", LastExchange(asker="a", said="好", since=(("b", text),)))
+        cue_of(text, "a", LastExchange(asker="a", answer="好", since=(("b", text),)))
     assert time.process_time() - began < 0.5
 
 

@@ -20,9 +20,9 @@ def contents(held: HeldTranscript) -> list[str]:
 
 
 def test_what_is_new_follows_what_is_held_in_the_order_of_time() -> None:
-    held = HeldTranscript().extended(row("oc", ("one", 1), ("three", 3)))
-    later = held.extended(row("oc", ("two", 2), goes_on=True, topics={"om_one": 1}))
-    last = later.extended(row("oc", ("four", 4), goes_on=True, answered=["om_three"]))
+    held = HeldTranscript().extend(row("oc", ("one", 1), ("three", 3)))
+    later = held.extend(row("oc", ("two", 2), goes_on=True, topics={"om_one": 1}))
+    last = later.extend(row("oc", ("four", 4), goes_on=True, answered=["om_three"]))
 
     assert contents(last) == ["one", "two", "three", "four"]
     assert [(one.topic, one.answered) for one in last.messages] == [
@@ -32,8 +32,8 @@ def test_what_is_new_follows_what_is_held_in_the_order_of_time() -> None:
 
 
 def test_what_is_told_in_whole_replaces_what_is_held() -> None:
-    held = HeldTranscript().extended(row("oc", ("one", 1)))
-    assert contents(held.extended(row("oc", ("two", 2)))) == ["two"]
+    held = HeldTranscript().extend(row("oc", ("one", 1)))
+    assert contents(held.extend(row("oc", ("two", 2)))) == ["two"]
 
 
 def test_the_chats_that_were_heard_longest_ago_are_let_go() -> None:

@@ -155,11 +155,11 @@ def test_a_thread_comes_with_the_message_it_hangs_under():
 
 def test_what_is_known_already_stays_and_only_the_rest_is_found():
     first = asked(THREE, "韩梅", "防火墙规则应该怎么回滚？")
-    assert set(first.found) == {one.message_id for one in first.messages}
+    assert set(first.new_topics) == {one.message_id for one in first.messages}
     known = list(first.messages)
     later = replace(THREE[0], message_id="om_later", timestamp=known[-1].timestamp + 1000)
     second = split_by_topic(known, later)
-    assert set(second.found) == {"om_later"}
+    assert set(second.new_topics) == {"om_later"}
     assert second.messages[:-1] == first.messages
 
 
@@ -195,7 +195,7 @@ def test_every_message_answers_itself_or_an_earlier_one(
     told = split_by_topic(talk, talk[-1])
     assert [one.message_id for one in told.messages] == [one.message_id for one in talk]
     assert not told.shares or sum(told.shares.values()) == pytest.approx(1)
-    assert {one.message_id for one in told.messages if one.root_id} & set(told.found) == set()
+    assert {one.message_id for one in told.messages if one.root_id} & set(told.new_topics) == set()
     shown = told.of_topic("")
     assert set(shown) <= set(told.messages)
     assert told.topic is None or talk[-1].message_id in {one.message_id for one in shown}

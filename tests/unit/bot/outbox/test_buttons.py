@@ -35,7 +35,7 @@ MAIL = PendingAction(
     description="mail__send: …",
     actor_id="ou_alice",
     conversation_id="feishu:oc_a:om_a",
-    told="Shall I run “mail__send” with this?\n- to: ann@example.com",
+    question="Shall I run “mail__send” with this?\n- to: ann@example.com",
 )
 
 
@@ -90,7 +90,7 @@ def test_what_waits_for_a_confirmation_is_written_out_in_full() -> None:
     answer = AgentAnswer("I can do that.", pending_actions=(MAIL,))
     reply = reply_of(answer, chat_type="group", language="en")
 
-    assert reply.text == f"I can do that.\n\n{MAIL.told}"
+    assert reply.text == f"I can do that.\n\n{MAIL.question}"
     assert [button.label for button in reply.buttons] == ["Confirm", "Cancel"]
 
 

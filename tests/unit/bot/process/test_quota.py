@@ -31,11 +31,11 @@ def test_without_a_quota_nothing_is_near_it() -> None:
 
 def test_what_could_not_be_written_is_added_to_what_comes_meanwhile() -> None:
     tally = UsageCounter()
-    tally.called("reply")
-    tally.asked("judge", 100, 2)
+    tally.count_call("reply")
+    tally.count_request("judge", 100, 2)
     taken = tally.take()
-    tally.called("reply")
-    tally.asked("judge", 10, 1)
+    tally.count_call("reply")
+    tally.count_request("judge", 10, 1)
     tally.put_back(taken)
 
     assert set(tally.take()) == {

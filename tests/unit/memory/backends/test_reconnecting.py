@@ -27,11 +27,11 @@ def test_attempts_come_a_few_times_a_second_however_long_the_server_is_away() ->
     assert reconnecting.wait_s == 0
     with capture_logs() as lines:
         for _ in range(2000):
-            reconnecting.failed(psycopg.OperationalError("connection refused"))
+            reconnecting.note_failure(psycopg.OperationalError("connection refused"))
             assert 0.1 <= reconnecting.wait_s <= 0.25
             clock.now += reconnecting.wait_s
-        reconnecting.succeeded()
-        reconnecting.succeeded()
+        reconnecting.note_success()
+        reconnecting.note_success()
 
     assert reconnecting.wait_s == 0
     assert [(line["event"], line.get("error")) for line in lines] == [
@@ -44,7 +44,9 @@ def test_attempts_come_a_few_times_a_second_however_long_the_server_is_away() ->
 def test_a_refused_login_is_tried_seldom() -> None:
     reconnecting = ReconnectTimer(Clock())
 
-    reconnecting.failed(psycopg.OperationalError('password authentication failed for user "bot"'))
+    reconnecting.note_failure(
+        psycopg.OperationalError('password authentication failed for user "bot"')
+    )
 
     assert reconnecting.wait_s >= 3
 
@@ -53,9 +55,9 @@ def test_the_time_of_the_last_loss_is_kept() -> None:
     clock = Clock()
     reconnecting = ReconnectTimer(clock)
     assert reconnecting.lost_at < 0
-    reconnecting.lost()
+    reconnecting.note_loss()
     clock.now += 5
-    reconnecting.succeeded()
+    reconnecting.note_success()
 
     assert reconnecting.lost_at == 100
 

@@ -65,7 +65,7 @@ def test_the_private_key_wins_over_the_secret_and_is_named_when_it_is_refused() 
 
     token = headers["Authorization"].removeprefix("Bearer ")
     assert jwt.get_unverified_header(token)["alg"] == "ES256"
-    assert credentials.named(headers).token == "SUPABASE_JWT_PRIVATE_KEY"
+    assert credentials.variables_of(headers).token == "SUPABASE_JWT_PRIVATE_KEY"
     assert signing_key(secret="legacy").algorithm == "HS256"
 
 

@@ -75,7 +75,7 @@ def breaker(clock: Clock) -> CircuitBreaker:
 def _fail(breaker: CircuitBreaker, times: int) -> None:
     for _ in range(times):
         assert breaker.admit()
-        breaker.failed()
+        breaker.note_failure()
 
 
 def test_a_breaker_opens_after_the_given_number_of_failures_in_a_row(
@@ -93,7 +93,7 @@ def test_a_breaker_opens_after_the_given_number_of_failures_in_a_row(
 def test_a_success_in_between_starts_the_count_again(breaker: CircuitBreaker) -> None:
     for _ in range(5):
         _fail(breaker, 2)
-        breaker.succeeded()
+        breaker.note_success()
 
     assert breaker.state == "closed"
 
@@ -128,7 +128,7 @@ def test_a_probe_that_succeeds_closes_it_and_one_that_fails_waits_for_the_next(
     _fail(breaker, 3)
     clock.now += 2
     assert breaker.admit_probe()
-    breaker.failed()
+    breaker.note_failure()
     assert breaker.state == "open"
     clock.now += 1.9
     assert not breaker.admit_probe()
@@ -136,7 +136,7 @@ def test_a_probe_that_succeeds_closes_it_and_one_that_fails_waits_for_the_next(
     assert breaker.admit_probe()
     assert breaker.away_s == 4
 
-    breaker.succeeded()
+    breaker.note_success()
 
     assert breaker.state == "closed"
     assert all(breaker.admit() for _ in range(10))
@@ -159,7 +159,7 @@ def test_a_memory_that_was_away_is_given_up_again_at_its_next_failure(
     _fail(breaker, 3)
     clock.now += 2
     assert breaker.admit_probe()
-    breaker.succeeded()
+    breaker.note_success()
     assert breaker.suspicious
 
     _fail(breaker, 1)
@@ -173,8 +173,8 @@ def test_a_memory_that_was_away_is_trusted_after_one_more_answer(
     _fail(breaker, 3)
     clock.now += 2
     assert breaker.admit_probe()
-    breaker.succeeded()
-    breaker.succeeded()
+    breaker.note_success()
+    breaker.note_success()
 
     _fail(breaker, 2)
 
@@ -186,7 +186,7 @@ def test_calls_that_were_under_way_when_it_opened_do_not_put_the_probe_off(
 ) -> None:
     _fail(breaker, 3)
     clock.now += 1.9
-    breaker.failed()
+    breaker.note_failure()
     clock.now += 0.1
 
     assert breaker.admit_probe()
@@ -200,12 +200,12 @@ def test_whatever_happened_a_memory_that_answers_is_used_again_within_one_probe(
     breaker = CircuitBreaker(failures=2, window_s=10, probe_every_s=2, clock=clock)
     for answered, wait in history:
         if breaker.admit() or breaker.admit_probe():
-            breaker.succeeded() if answered else breaker.failed()
+            breaker.note_success() if answered else breaker.note_failure()
         clock.now += wait
     clock.now += 2
 
     assert breaker.admit() or breaker.admit_probe()
-    breaker.succeeded()
+    breaker.note_success()
     assert breaker.state == "closed"
 
 
@@ -387,9 +387,9 @@ def test_one_lost_connection_counts_once_however_many_calls_it_ends() -> None:
     clock = Clock()
     breaker = CircuitBreaker(clock=clock)
     for _ in range(20):
-        breaker.failed(connection_lost=True)
+        breaker.note_failure(connection_lost=True)
     assert (breaker.state, breaker.failed_lately) == ("closed", 1)
     for _ in range(2):
         clock.now += 1
-        breaker.failed(connection_lost=True)
+        breaker.note_failure(connection_lost=True)
     assert breaker.state == "open"

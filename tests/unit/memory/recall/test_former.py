@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 
 from memory.models import FormerValue
-from memory.recall.rendering import RenderedPassages, asks_for_former, with_former_values
+from memory.recall.selection import RenderedPassages, asks_for_former, with_former_values
 from tests.support.rows import every_row
 
 NOW = datetime(2026, 3, 5, tzinfo=UTC)

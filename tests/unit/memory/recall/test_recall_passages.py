@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.recall.passages import Passage, passages, recall_params
-from memory.recall.rendering import RenderedPassages, excerpt, render_passages, snippet
+from memory.recall.selection import RenderedPassages, excerpt, render_passages, snippet
 from memory.scope import memory_context
 from tests.support.rows import every_row
 

@@ -347,7 +347,9 @@ async def test_a_summary_that_does_not_speak_of_the_messages_is_not_kept(answer:
     assert await model_summariser(Scripted(answer))("", TALK) == extract_summary("", TALK)
 
 
-@pytest.mark.parametrize("how", [{"cut_off": True}, {"broken": "time"}, {"broken": "connection"}])
+@pytest.mark.parametrize(
+    "how", [{"cut_off": True}, {"break_reason": "time"}, {"break_reason": "connection"}]
+)
 async def test_a_summary_that_breaks_off_is_not_kept(how: dict[str, Any]) -> None:
     broken = Response("The launch moves to 3 March, Bob prepares the pr", **how)
 

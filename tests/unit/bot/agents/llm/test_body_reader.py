@@ -72,7 +72,13 @@ def test_values_stand_one_after_the_other() -> None:
 
 
 @given(
-    st.lists(st.binary(max_size=12).filter(lambda data: not set(b"\r\n") & set(data)), max_size=6),
+    # not the field's own name: some proxies add a second one, and it is dropped
+    st.lists(
+        st.binary(max_size=12).filter(
+            lambda data: not set(b"\r\n") & set(data) and not data.lstrip().startswith(b"data:")
+        ),
+        max_size=6,
+    ),
     st.sampled_from([b"\n", b"\r\n", b"\r"]),
     st.randoms(use_true_random=False),
 )

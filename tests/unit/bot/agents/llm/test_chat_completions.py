@@ -238,7 +238,7 @@ async def test_a_stream_that_breaks_off_before_words_is_asked_for_again_as_a_who
 async def test_words_that_were_read_stay_when_the_stream_breaks_off(broken: Wire) -> None:
     async with asking(broken) as asked:
         response = await asked.streamed()
-        assert (response.text, response.broken) == ("The launch", "connection")
+        assert (response.text, response.break_reason) == ("The launch", "connection")
         assert asked.streams() == [True]
 
 

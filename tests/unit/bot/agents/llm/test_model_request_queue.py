@@ -46,8 +46,8 @@ async def test_what_is_refused_waits_and_everybody_is_answered_within_time_for_o
 
 
 async def test_models_of_one_endpoint_have_lines_of_their_own() -> None:
-    async with model_server() as (_, endpoint), endpoint.queue("full").admitted() as request:
-        assert request.refused(60)
+    async with model_server() as (_, endpoint), endpoint.queue("full").admit() as request:
+        assert request.note_refusal(60)
         waits = asyncio.create_task(ChatModel(endpoint, "full").respond(ASKED))
         assert (await ChatModel(endpoint, "other").respond(ASKED)).text
         assert not waits.done()
@@ -60,12 +60,12 @@ async def test_the_chats_take_turns() -> None:
 
     async def ask(chat: str) -> None:
         with places.hold(chat):
-            async with line.admitted():
+            async with line.admit():
                 order.append(chat)
                 await asyncio.sleep(0)
 
-    async with line.admitted() as first:
-        assert first.refused(0)
+    async with line.admit() as first:
+        assert first.note_refusal(0)
         asked = [asyncio.create_task(ask(chat)) for chat in "aaaab"]
         await asyncio.sleep(0)
     await asyncio.gather(*asked)
@@ -75,10 +75,10 @@ async def test_the_chats_take_turns() -> None:
 
 async def test_who_waits_too_long_is_told_so_and_leaves_the_line() -> None:
     line = ModelRequestQueue()
-    async with line.admitted() as first:
-        assert first.refused(5)
+    async with line.admit() as first:
+        assert first.note_refusal(5)
         with pytest.raises(ModelFailed, match="rate_limited"):
-            async with line.admitted(0.05):
+            async with line.admit(0.05):
                 pass
     assert line._in_flight == 0
     assert not line._line
@@ -93,13 +93,13 @@ async def test_a_limit_is_raised_while_nothing_comes_and_goes(
     admitted = asyncio.Event()
 
     async def wait() -> None:
-        async with queue.admitted():
+        async with queue.admit():
             admitted.set()
 
-    async with queue.admitted() as first:
-        first.answered()
-        queue._limit.refused(1, now)
-        queue._limit.refused(1, now)
+    async with queue.admit() as first:
+        first.note_answer()
+        queue._limit.note_refusal(1, now)
+        queue._limit.note_refusal(1, now)
         waiting = asyncio.create_task(wait())
         await asyncio.sleep(0.05)
         assert not admitted.is_set()

@@ -449,7 +449,7 @@ async def test_a_doubtful_wish_is_offered_beside_the_answer() -> None:
     assert answer.text == "echo: no, it is now 4 March"
     (action,) = answer.pending_actions
     assert action.tool == "update_working_memory"
-    assert "4 March" in action.told
+    assert "4 March" in action.question
 
 
 @pytest.mark.parametrize(

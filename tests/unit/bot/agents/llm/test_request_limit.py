@@ -25,7 +25,7 @@ def limited() -> tuple[RequestLimit, Clock]:
 def test_there_is_no_limit_before_the_model_shows_one() -> None:
     limit, clock = limited()
     for _ in range(100):
-        limit.answered(clock.now - 2, 500, was_crowded=False)
+        limit.note_answer(clock.now - 2, 500, was_crowded=False)
 
     assert limit.most(clock.now) == math.inf
 
@@ -33,37 +33,37 @@ def test_there_is_no_limit_before_the_model_shows_one() -> None:
 def test_refusals_lower_it_below_what_the_model_holds() -> None:
     limit, clock = limited()
     for others in range(299, 49, -1):
-        assert limit.refused(others, clock.now)
+        assert limit.note_refusal(others, clock.now)
 
     assert limit.most(clock.now) == 45
 
 
 def test_answers_raise_it_by_a_tenth_with_all_that_are_under_way() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, was_crowded=False)
-    limit.refused(100, clock.now)
+    limit.note_answer(clock.now - 2, 1, was_crowded=False)
+    limit.note_refusal(100, clock.now)
     for _ in range(90):
-        limit.answered(clock.now - 2, 90, was_crowded=True)
+        limit.note_answer(clock.now - 2, 90, was_crowded=True)
 
     assert 98 < limit.most(clock.now) < 100
 
 
 def test_a_limit_that_is_not_reached_does_not_grow() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, was_crowded=False)
-    limit.refused(100, clock.now)
+    limit.note_answer(clock.now - 2, 1, was_crowded=False)
+    limit.note_refusal(100, clock.now)
     for _ in range(500):
-        limit.answered(clock.now - 2, 10, was_crowded=False)
+        limit.note_answer(clock.now - 2, 10, was_crowded=False)
 
     assert limit.most(clock.now) == 90
 
 
 def test_a_minute_without_trouble_lifts_it() -> None:
     limit, clock = limited()
-    limit.refused(10, clock.now)
+    limit.note_refusal(10, clock.now)
     for _ in range(59):
         clock.now += 1
-        limit.answered(clock.now, 1, was_crowded=False)
+        limit.note_answer(clock.now, 1, was_crowded=False)
     assert limit.most(clock.now) == 9
     clock.now += 2
 
@@ -72,15 +72,15 @@ def test_a_minute_without_trouble_lifts_it() -> None:
 
 def test_a_first_refusal_leaves_a_few_and_others_lower_it_to_one() -> None:
     limit, clock = limited()
-    assert limit.refused(0, None)
+    assert limit.note_refusal(0, None)
     assert limit.most(None) == 4
-    assert limit.refused(1, clock.now)
+    assert limit.note_refusal(1, clock.now)
     assert limit.most(clock.now) == 1
 
 
 def test_each_second_without_a_refusal_lets_one_more_through() -> None:
     limit, clock = limited()
-    limit.refused(0, None)
+    limit.note_refusal(0, None)
     limit.try_more()
     assert limit.most(None) == 4
     for most in (5, 6, 7):
@@ -91,8 +91,8 @@ def test_each_second_without_a_refusal_lets_one_more_through() -> None:
 
 def test_lateness_is_not_tried_away() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, was_crowded=False)
-    limit.answered(clock.now - 15, 100, was_crowded=True)
+    limit.note_answer(clock.now - 2, 1, was_crowded=False)
+    limit.note_answer(clock.now - 15, 100, was_crowded=True)
     clock.now += 1
     limit.try_more()
     assert limit.most(clock.now) == 70
@@ -100,39 +100,39 @@ def test_lateness_is_not_tried_away() -> None:
 
 def test_a_model_that_refuses_everybody_is_not_waited_for() -> None:
     limit, clock = limited()
-    assert limit.refused(0, None)
+    assert limit.note_refusal(0, None)
     clock.now += 9
-    assert limit.refused(0, None)
+    assert limit.note_refusal(0, None)
     clock.now += 2
-    assert not limit.refused(0, None)
-    assert not limit.refused(5, clock.now - 0.1)
+    assert not limit.note_refusal(0, None)
+    assert not limit.note_refusal(5, clock.now - 0.1)
     assert limit.most(None) == math.inf
 
 
 def test_a_model_that_has_taken_requests_is_waited_for() -> None:
     limit, clock = limited()
-    assert limit.refused(40, clock.now)
+    assert limit.note_refusal(40, clock.now)
     clock.now += 25
 
-    assert limit.refused(40, clock.now - 25)
+    assert limit.note_refusal(40, clock.now - 25)
     assert limit.most(clock.now - 25) == 36
 
 
 def test_answers_that_begin_much_later_than_usual_lower_it_once_for_all_sent_before() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, was_crowded=False)
+    limit.note_answer(clock.now - 2, 1, was_crowded=False)
     for _ in range(10):
-        limit.answered(clock.now - 15, 100, was_crowded=True)
+        limit.note_answer(clock.now - 15, 100, was_crowded=True)
 
     assert 70 <= limit.most(clock.now) < 80
 
 
 def test_lateness_alone_does_not_lower_it_to_nothing() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, was_crowded=False)
+    limit.note_answer(clock.now - 2, 1, was_crowded=False)
     for _ in range(30):
         clock.now += 20
-        limit.answered(clock.now - 19, 3, was_crowded=False)
+        limit.note_answer(clock.now - 19, 3, was_crowded=False)
 
     assert limit.most(clock.now) >= 8
 
@@ -141,15 +141,15 @@ def test_a_model_that_is_always_slow_is_not_late() -> None:
     limit, clock = limited()
     for _ in range(50):
         clock.now += 25
-        limit.answered(clock.now - 25, 200, was_crowded=False)
+        limit.note_answer(clock.now - 25, 200, was_crowded=False)
 
     assert limit.most(clock.now) == math.inf
 
 
 def test_a_model_that_hangs_is_not_waited_for_in_line() -> None:
     limit, clock = limited()
-    limit.answered(clock.now - 2, 1, was_crowded=False)
-    limit.answered(clock.now - 15, 100, was_crowded=True)
+    limit.note_answer(clock.now - 2, 1, was_crowded=False)
+    limit.note_answer(clock.now - 15, 100, was_crowded=True)
     assert limit.most(clock.now) == 70
     clock.now += 31
 
