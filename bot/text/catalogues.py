@@ -85,12 +85,12 @@ def _parse(template: str) -> list[tuple[str, str | None]]:
 def _parts(template: str, fields: Mapping[str, object]) -> list[str]:
     """What stands between the fields, and in them."""
     parts: list[str] = []
-    parsed = _parse(template)
-    for place, (literal, field) in enumerate(parsed, start=1):
+    pieces = _parse(template)
+    for place, (literal, field) in enumerate(pieces, start=1):
         parts.append(literal)
         if field:
             words = str(fields[field])
-            after = parsed[place][0] if place < len(parsed) else ""
+            after = pieces[place][0] if place < len(pieces) else ""
             is_quoted = literal.endswith("“") and after.startswith("”")
             parts.append(nest_quotations(words) if is_quoted else words)
     return parts
