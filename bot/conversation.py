@@ -232,9 +232,9 @@ class ResponseDecider:
         decision = decide(message, conversation, bot, self._window_ms, budget, mode)
         if self._judge is None or not decision.is_open:
             return decision
-        return await self._judged(self._judge, message, conversation, decision)
+        return await self._ask_judge(self._judge, message, conversation, decision)
 
-    async def _judged(
+    async def _ask_judge(
         self,
         judge: Judge,
         message: IncomingMessage,

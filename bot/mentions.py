@@ -205,7 +205,7 @@ def to_card(
     escaped_roster = roster.with_escaped_names(escape)
     index = escaped_roster.index(*(ALL_NAMES if allow_all else ()))
 
-    def tagged(line: str) -> str:
+    def with_tags(line: str) -> str:
         parts, position = [], 0
         for address in index.opening(line):
             people = escaped_roster.people_named(address.name)
@@ -219,9 +219,9 @@ def to_card(
     lines = escape(text).split("\n")
     escaped_lead = escape(lead)
     if escaped_lead and lines[0].startswith(f"{escaped_lead}@"):
-        lines[0] = escaped_lead + tagged(lines[0][len(escaped_lead) :])
+        lines[0] = escaped_lead + with_tags(lines[0][len(escaped_lead) :])
     return "\n".join(
-        tagged(line) if not code and _LINE_INDENT.match(line) else line
+        with_tags(line) if not code and _LINE_INDENT.match(line) else line
         for line, code in zip(lines, code_starts(lines), strict=True)
     )
 
@@ -255,12 +255,12 @@ def _opening(text: str, index: NameIndex) -> Iterator[NameAddress]:
 
 
 def _without_front(text: str, index: NameIndex, is_unwanted: IsMeant) -> str:
-    cut = 0
+    last_end = 0
     for address in index.opening(text):
         if not is_unwanted(address.name):
             break
-        cut = address.after
-    return text[cut:]
+        last_end = address.after
+    return text[last_end:]
 
 
 def _cut_matches(text: str, index: NameIndex, is_unwanted: Callable[[NameAddress], bool]) -> str:

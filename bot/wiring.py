@@ -22,10 +22,9 @@ from bot.features.registry import HOOKS, TOOLS
 from bot.feishu.authorization import UserAuthorization
 from bot.feishu.client import FeishuClient
 from bot.feishu.pacing import SharedPace
-from bot.people.membership import Membership
+from bot.people.membership import Membership, NameKeeper
 from bot.people.people_directory import BotIdentity, People
 from bot.people.personal_access import PersonalAccess
-from bot.people.write_behind import NameKeeper
 from bot.process.concurrency import cancel_tasks
 from bot.process.outages import MemoryMetrics
 from bot.process.usage import MonthlyQuota, UsageCounter

@@ -84,12 +84,12 @@ def first_batch(
 ) -> tuple[SummaryLine, ...]:
     """As many of the first lines as fit; at least one, its text cut if it alone is too long."""
     taken_lines: list[SummaryLine] = []
-    left = float(budget_tokens)
+    tokens_left = float(budget_tokens)
     for line in lines:
-        left -= token_cost(transcript_text([line]))
-        if left < 0 and taken_lines:
+        tokens_left -= token_cost(transcript_text([line]))
+        if tokens_left < 0 and taken_lines:
             break
-        taken_lines.append(_shorten_line(line, budget_tokens) if left < 0 else line)
+        taken_lines.append(_shorten_line(line, budget_tokens) if tokens_left < 0 else line)
     return tuple(taken_lines)
 
 

@@ -15,8 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.feishu.calendars import NOT_IN_TENANT, BusySpan, CalendarEvent
 from bot.feishu.errors import FeishuError, FeishuFailure
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from bot.text.moments import read_moment
 from bot.text.times import moment_at_wall_clock
 from memory.dates import (

@@ -42,8 +42,7 @@ from bot.agents.tools.tool_calls import (
     response_message,
     results_as_text,
 )
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from bot.text.roster import AutoMention
 from memory.text import quoted_text, storable
 

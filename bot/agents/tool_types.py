@@ -21,9 +21,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from bot.feishu.markup import quotable
-from bot.text.catalogues import Catalogue
 from bot.text.json_text import dump_json
-from bot.text.languages import Language, join_list
+from bot.text.languages import Catalogue, Language, join_list
 
 _IDS = re.compile(r" ?\(ID: [^()\s]*\)")
 _COMMON = Catalogue(__file__)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 
 CATALOGUE = Catalogue(__file__)
 say, say_both = CATALOGUE.say, CATALOGUE.say_both

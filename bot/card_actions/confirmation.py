@@ -32,9 +32,8 @@ from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply
 from bot.outbox.live_card import redraw_card
 from bot.services import Services
-from bot.text.catalogues import Catalogue
 from bot.text.json_text import readable_lines
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import OpenTurn, WorkingMemory
 from memory.scope import AgentMemoryContext

@@ -24,8 +24,7 @@ from bot.process import metrics
 from bot.queue.consumer import Lease
 from bot.queue.person_rates import Asker
 from bot.services import Services
-from bot.text.catalogues import Catalogue
-from bot.text.languages import language_of
+from bot.text.languages import Catalogue, language_of
 from bot.text.roster import from_card
 from bot.text.slash_commands import COMMAND_WORDS
 from bot.turn import handle_request

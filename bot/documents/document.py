@@ -12,8 +12,7 @@ from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 from bot.feishu.errors import FeishuError, FeishuFailure, ResourceTooLarge
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from memory.text import HAN
 
 # What was left out, in a sentence of the catalogue `cut-…`.

@@ -19,8 +19,7 @@ from bot.listening.chat_rules import MAX_INSTRUCTIONS, RULES, ChatRule, ChatRule
 from bot.listening.conversation_store import ChatConversations
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply, chosen_values
 from bot.services import Services
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, join_list
+from bot.text.languages import Catalogue, Language, join_list
 from bot.text.slash_commands import COMMAND_WORDS, Command
 from bot.text.times import repetition_text
 from memory.errors import AccessDenied

@@ -15,8 +15,7 @@ from bot.outbox.buttons import Reply
 from bot.queue.table import stopping_statement
 from bot.services import Services
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from memory.models import MemoryOverview
 from memory.scope import AgentMemoryContext, ChatType
 from memory.tables.directory import ChatStore

@@ -24,8 +24,7 @@ from bot.outbox.buttons import Reply, offered_buttons
 from bot.services import Services
 from bot.settings import Settings
 from bot.text import times
-from bot.text.catalogues import Catalogue, quote, shorten
-from bot.text.languages import LANGUAGES, Language, Sentence
+from bot.text.languages import LANGUAGES, Catalogue, Language, Sentence, quote, shorten
 from bot.text.slash_commands import COMMAND_WORDS, CommandName
 from memory.scope import ChatType
 from memory.text import one_line

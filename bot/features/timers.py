@@ -26,8 +26,7 @@ from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from bot.text.roster import Person
 from bot.text.times import next_occurrence
 from memory.errors import StoreError, StoreUnavailable

@@ -38,7 +38,7 @@ from bot.listening.turn_request import TurnRequest, WrittenQuestion
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, Reply
 from bot.outbox.sending import leave_unsent
 from bot.services import Services
-from bot.text.catalogues import Catalogue
+from bot.text.languages import Catalogue
 from memory.models import OpenTurn, Origin
 from memory.tables.cards import NewButton
 from memory.tables.timers import DueTimer, ProactivePermission, ProactiveStore, Timer

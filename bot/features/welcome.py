@@ -22,8 +22,7 @@ from bot.outbox.finding import doubt_of
 from bot.outbox.sending import send_notice
 from bot.queue.consumer import Lease
 from bot.services import Services
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from memory.tables.directory import ChatStore, ChatType
 
 log = structlog.get_logger()

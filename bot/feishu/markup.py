@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote
 
-from bot.text.catalogues import nest_quotations, shorten
+from bot.text.languages import nest_quotations, shorten
 from bot.text.markdown import certain_spans, code_starts
 from memory.text import one_line, visible_line
 

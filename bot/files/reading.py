@@ -23,9 +23,8 @@ from typing import Literal, get_args
 import structlog
 
 from bot.files.extracting import ENDINGS
-from bot.text.catalogues import Catalogue
 from bot.text.file_names import ending_of
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from memory.text import storable
 
 log = structlog.get_logger()

@@ -245,13 +245,13 @@ class Checks:
     def _is_behind(self) -> bool:
         """Whether a worker has found the memory away, or the queue's database is."""
         try:
-            return self.inbox.unstored().turns > 0
+            return self.inbox.unstored_counts().turns > 0
         except QueueUnavailable:
             return True
 
     def _count_unstored(self) -> Unstored:
         try:
-            return self.inbox.unstored()
+            return self.inbox.unstored_counts()
         except QueueUnavailable as exc:
             raise _silent_database(str(exc)) from exc
 

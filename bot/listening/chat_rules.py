@@ -211,7 +211,7 @@ class BotBudget:
     shared: bool = False
     unasked: int = 0
 
-    def left(self, bot_id: str, at: int, *, is_reply: bool) -> int:
+    def remaining(self, bot_id: str, at: int, *, is_reply: bool) -> int:
         """How many more answers that bot gets, this one included, for its message at `at`.
 
         Without a request a bot gets answers every hour, since an alert may ask as well. A reply

@@ -184,11 +184,11 @@ class ChatConversations:
         row, result = await self._call_and("hear_message", then, **args)
         return Circumstances(
             rules_of(row["rules"], settings),
-            self._told(transcript, row["conversation"]),
+            self._conversation(transcript, row["conversation"]),
             _apply_row(likely, row["decided"]) if likely and row["decided"] else None,
         ), result
 
-    def _told(
+    def _conversation(
         self, transcript: HeldTranscript, row: Mapping[str, Any] | None
     ) -> ChannelConversation | None:
         """The conversation that was told in short to the holder of `transcript`; None when none is

@@ -240,10 +240,12 @@ def _decision_on_bot(message: IncomingMessage, budget: BotBudget | None) -> Deci
     if not message.mentions_bot:
         return Decision(False, Reason.BOT_WITHOUT_MENTION)
     is_reply = bool(message.root_id or message.quotes)
-    left = budget.left(message.author_id, message.timestamp, is_reply=is_reply) if budget else 0
-    if left < 1:
+    remaining = (
+        budget.remaining(message.author_id, message.timestamp, is_reply=is_reply) if budget else 0
+    )
+    if remaining < 1:
         return Decision(False, Reason.BOT_LOOP_LIMIT)
-    reason = Reason.BOT_LAST_ANSWER if left == 1 else Reason.BOT_ASKED
+    reason = Reason.BOT_LAST_ANSWER if remaining == 1 else Reason.BOT_ASKED
     return Decision(True, reason, "explicit")
 
 

@@ -146,11 +146,11 @@ def newest_lines(
     """The lines of the newest messages that fit the budget, oldest first. `name`: what stands in
     front of the words, else the author's name."""
     lines: list[str] = []
-    left = budget_tokens
+    tokens_left = budget_tokens
     for message in reversed(messages):
         line = labelled_line(message, name(message) if name else None)
-        left -= estimate(line)
-        if left < 0:
+        tokens_left -= estimate(line)
+        if tokens_left < 0:
             break
         lines.append(line)
     return lines[::-1]

@@ -29,8 +29,7 @@ from bot.listening.chat_rules import owner_instructions, rules_of
 from bot.listening.transcript import MessageRecord
 from bot.people.people_directory import Names, NameSources
 from bot.settings import Settings
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Sentence
+from bot.text.languages import Catalogue, Sentence
 from memory.backends.postgres import RehearsalRpc, connection_pool
 from memory.context import Calibration
 from memory.models import OpenTurn, StoredMessage, Summary

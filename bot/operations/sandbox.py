@@ -14,8 +14,7 @@ from bot.feishu.manifest import MENU
 from bot.feishu.markup import unescape, with_marks
 from bot.hooks import PageTexts
 from bot.settings import Settings
-from bot.text.catalogues import Catalogue
-from bot.text.languages import LANGUAGES, Sentence, join_list
+from bot.text.languages import LANGUAGES, Catalogue, Sentence, join_list
 from memory.backends.connections import prepare_threshold
 from memory.scope import ChatType
 from sandbox.app import create_sandbox

@@ -16,8 +16,7 @@ from bot.feishu import cards, markup
 from bot.feishu.markup import chat_link
 from bot.outbox.texts import say
 from bot.text import times
-from bot.text.catalogues import nest_quotations, shorten
-from bot.text.languages import Language, language_of
+from bot.text.languages import Language, language_of, nest_quotations, shorten
 
 Where = Literal["thread", "chat", "elsewhere"]
 _MOST_SOURCES = 8

@@ -21,8 +21,7 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.models import BotInfo
 from bot.listening.turn_request import TurnRequest
-from bot.people.membership import Membership
-from bot.people.write_behind import NameKeeper
+from bot.people.membership import Membership, NameKeeper
 from bot.text.roster import Person, Roster
 from memory.errors import StoreError
 from memory.tables.directory import PeopleStore, Sighting

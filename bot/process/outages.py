@@ -89,13 +89,13 @@ class MemoryMetrics(MemoryWatch):
     def state(self, state: BreakerState) -> None:
         metrics.MEMORY_BREAKER.set(_BREAKER_NUMBERS[state])
 
-    def failed(self, kind: str) -> None:
+    def count_failure(self, kind: str) -> None:
         metrics.MEMORY_FAILURES.labels(kind=kind).inc()
 
-    def kept(self) -> None:
+    def count_kept_turn(self) -> None:
         metrics.TURNS_UNSTORED.inc()
 
-    def written(self) -> None:
+    def count_written_turn(self) -> None:
         metrics.TURNS_STORED_LATER.inc()
 
     def waiting(self, turns: int, oldest_s: float) -> None:

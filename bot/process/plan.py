@@ -154,7 +154,7 @@ def web_program(plan: ProcessPlan, gunicorn: Sequence[str]) -> Program:
         after=("database",) if plan.embedded else (),
         environment=environment,
         ready=lambda _: plan.board.web_is_ready,
-        required=True,
+        is_required=True,
         reload=signal.SIGHUP,
     )
 
@@ -227,9 +227,9 @@ def database_program(server: Server, launch: Launch) -> Program:
         log=launch.open_log,
         prepare=prepare,
         ready=lambda _: server.is_ready,
-        required=True,
+        is_required=True,
         stop=signal.SIGINT,
-        orphaned=signal.SIGINT,
+        orphan_signal=signal.SIGINT,
     )
 
 

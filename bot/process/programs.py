@@ -45,7 +45,7 @@ class Program(NamedTuple):
     """One process that has to be there.
 
     It starts once the programs named in `after` are ready, and stops once those of higher stages
-    are gone. `prepare` runs before each start; `ready` is asked with the process id. A `required`
+    are gone. `prepare` runs before each start; `ready` is asked with the process id. A required
     program that ends before it was ever ready ends everything. `reload` is the signal that makes
     it load its code and settings anew; None: a new process takes its place. `keeps`: it is such a
     fork server; `forked_by`: the fork server that forks it, with these `arguments` for who asks
@@ -62,10 +62,10 @@ class Program(NamedTuple):
     log: Callable[[], IO[bytes]] | None = None
     prepare: Callable[[], None] = _nothing
     ready: Callable[[int], bool] = bool
-    required: bool = False
+    is_required: bool = False
     stop: signal.Signals = signal.SIGTERM
     grace_s: float = 12.0
-    orphaned: signal.Signals = signal.SIGKILL
+    orphan_signal: signal.Signals = signal.SIGKILL
     reload: signal.Signals | None = None
     alarm: signal.Signals | None = None
     keeps: ForkServer | None = None
@@ -92,7 +92,7 @@ class Program(NamedTuple):
                 stderr=out,
                 env=self.environment,
                 start_new_session=True,
-                preexec_fn=parent_death_hook(os.getpid(), self.orphaned),
+                preexec_fn=parent_death_hook(os.getpid(), self.orphan_signal),
                 **self.options,
             )
         finally:

@@ -143,7 +143,7 @@ class Supervisor:
         return True
 
     def _start_again(self, program: Program, ran_s: float, *, status: int) -> None:
-        if status == UNUSABLE or (program.required and program.name not in self._proven):
+        if status == UNUSABLE or (program.is_required and program.name not in self._proven):
             self._status = status or 1
             return
         failures = failures_after(self._failures.get(program.name, 0), ran_s)

@@ -106,14 +106,14 @@ class PendingTurnRecords:
 
 @dataclass
 class MonthlyQuota:
-    """`used` of `calls` a month; 0 calls: there is no such limit."""
+    """`used_calls` of `calls` a month; 0 calls: there is no such limit."""
 
     calls: int = 0
-    used: int = 0
+    used_calls: int = 0
 
     def hear(self, used_calls: int) -> float | None:
         """What was used this month: the highest of `LEVELS` that this passes, None for none new."""
-        before, self.used = self.used, used_calls
+        before, self.used_calls = self.used_calls, used_calls
         was, now = used_share(before, self.calls), used_share(used_calls, self.calls)
         passed_levels = [level for level in WARNING_SHARES if was < level <= now]
         return passed_levels[-1] if passed_levels else None
@@ -121,7 +121,7 @@ class MonthlyQuota:
     @property
     def is_short(self) -> bool:
         """Whether to save calls."""
-        return is_quota_short(self.used, self.calls)
+        return is_quota_short(self.used_calls, self.calls)
 
 
 def used_share(used_calls: int, calls: int) -> float:

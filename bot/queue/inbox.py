@@ -206,7 +206,7 @@ class Inbox:
         """Another process may take it at once. Raises `QueueUnavailable`."""
         self._value(_RELEASE, name, holder)
 
-    def unstored(self) -> Unstored:
+    def unstored_counts(self) -> Unstored:
         """What waits for a memory that is away. Raises `QueueUnavailable`."""
         row: dict[str, Any] = self._value(_COUNT_UNSTORED) or {}
         waiting_since_s = (

@@ -158,8 +158,8 @@ def _last_sentence(line: str) -> tuple[str, str]:
     """`line` before its last sentence, and that one."""
     length = len(line.rstrip("*_ "))
     ends = [end.end() for end in _SENTENCE_END.finditer(line) if end.end() < length]
-    cut = ends[-1] if ends else 0
-    return line[:cut].rstrip(), line[cut:]
+    sentence_start = ends[-1] if ends else 0
+    return line[:sentence_start].rstrip(), line[sentence_start:]
 
 
 def _without_rule(lines: list[str]) -> str:

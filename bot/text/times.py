@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from zoneinfo import ZoneInfo
 
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from memory.dates import COUNT, read_number
 from memory.tables.timers import Repeats
 from memory.text import one_line

@@ -109,7 +109,7 @@ class SupabaseRpc:
         headers.pop("Authorization", None)
         headers.update(self._credentials.headers(context))
         try:
-            async with self._connected() as request.request.session:
+            async with self._client_in_use() as request.request.session:
                 return require_shape(function, (await request.execute()).data)
         except _LOST as exc:
             self._apart_until = time.monotonic() + _APART_S
@@ -118,7 +118,7 @@ class SupabaseRpc:
             raise StoreUnavailable(f"{function}: {type(exc).__name__}") from exc
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[httpx.AsyncClient]:
+    async def _client_in_use(self) -> AsyncIterator[httpx.AsyncClient]:
         """The client that calls share. Just after a connection ended, one with a connection for
         this call alone: where they keep ending, each fails one call only."""
         if time.monotonic() >= self._apart_until:

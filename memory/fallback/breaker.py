@@ -45,13 +45,13 @@ class MemoryWatch:
     def state(self, state: BreakerState) -> None:
         """The breaker is now in this state."""
 
-    def failed(self, kind: str) -> None:
+    def count_failure(self, kind: str) -> None:
         """A call got no answer. `kind` is the class of the error."""
 
-    def kept(self) -> None:
+    def count_kept_turn(self) -> None:
         """A turn was put into the queue until the memory is back."""
 
-    def written(self) -> None:
+    def count_written_turn(self) -> None:
         """A turn that waited was written."""
 
     def waiting(self, turns: int, oldest_s: float) -> None:
@@ -220,7 +220,7 @@ class BreakingRpc:
         kind = type(exc if has_name else exc.__cause__ or exc).__name__
         was_closed = self.breaker.admit()
         self.breaker.note_failure(connection_lost=isinstance(exc, StoreConnectionLost))
-        self._watch.failed(kind)
+        self._watch.count_failure(kind)
         self._watch.state(self.breaker.state)
         if was_closed and not self.breaker.admit():
             log.warning("memory.away", error=kind, **({"reason": str(exc)} if has_name else {}))

@@ -261,7 +261,7 @@ class OutageStore(MemoryStore):
         """Writes what waited for the memory; can be repeated."""
         await write_job(self._guarded, args)
         if args.get("turn"):
-            self._watch.written()
+            self._watch.count_written_turn()
 
     async def tend(self, stop: asyncio.Event) -> None:
         """Probes a memory that is away, and wakes its jobs when it is back and every few seconds
@@ -323,7 +323,7 @@ class OutageStore(MemoryStore):
     async def _keep(self, turn: MissedTurn, *, unsent: bool) -> Row:
         row = await self._jobs.keep_turn(turn, unsent=unsent)
         if row["state"] != "open":
-            self._watch.kept()
+            self._watch.count_kept_turn()
             log.info("turn.waits", turn_id=turn.turn_id, state=row["state"])
         self._follow(replace(turn, state=row["state"], cards=_cards(row)), waits=True)
         return row

@@ -392,10 +392,10 @@ def with_former_values(
     five at most: first those that share words with `question`, then the last replaced."""
     words = content_words(question)
 
-    def shared(one: FormerValue) -> int:
+    def shared_words(one: FormerValue) -> int:
         return len(words & content_words(f"{one.key.replace('_', ' ')} {_value_text(one.value)}"))
 
-    best = sorted(former, key=shared, reverse=True)[:_MOST]
+    best = sorted(former, key=shared_words, reverse=True)[:_MOST]
     lines = [_former_line(one, subject, now) for one in sorted(best, key=lambda one: one.until)]
     text = "\n".join(filter(None, (*lines, recall.text)))
     return replace(recall, text=text, worth=(math.inf,) * len(lines) + recall.worth)

@@ -249,9 +249,9 @@ def forbids(words: str) -> bool:
 
 def names_no_object(words: str) -> bool:
     """True for “remind us at nine”, “save this file”: what it is about was said or shown before."""
-    left = _GENERIC_OBJECTS_HAN.sub(" ", _GENERIC_HAN.sub(" ", _POINTS_BACK.sub(" ", words)))
-    han = set("".join(_HAN.findall(left)))
-    named_words = {word for word in content_words(_HAN.sub(" ", left)) if not word.isdigit()}
+    rest = _GENERIC_OBJECTS_HAN.sub(" ", _GENERIC_HAN.sub(" ", _POINTS_BACK.sub(" ", words)))
+    han = set("".join(_HAN.findall(rest)))
+    named_words = {word for word in content_words(_HAN.sub(" ", rest)) if not word.isdigit()}
     return han <= _STOP_HAN and named_words <= _GENERIC_OBJECTS
 
 

@@ -17,8 +17,7 @@ from bot.agents.offline.prompt_reading import PromptLine, remembered_facts
 from bot.agents.prompts.prompt import OTHER_BOT
 from bot.feishu.markup import quotable
 from bot.text import times
-from bot.text.catalogues import nest_quotations
-from bot.text.languages import Language
+from bot.text.languages import Language, nest_quotations
 from memory.recall.changes import replaces, stated_facts
 from memory.recall.selection import asks_for_former
 from memory.recall.stated_facts import value_kinds

@@ -27,8 +27,7 @@ from bot.agents.prompts.prompt import REGISTRY
 from bot.agents.prompts.tool_context import MOST_USED, NAMED_NOTE
 from bot.agents.tool_types import ToolOutcome, Wording
 from bot.agents.tools.note_texts import WORDING
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, join_list
+from bot.text.languages import Catalogue, Language, join_list
 from memory.tables.notes import search_terms
 
 say = Catalogue(__file__).say

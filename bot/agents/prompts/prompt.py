@@ -376,8 +376,8 @@ def _line(fact: GroupFact, label: SpeakerLabel, now: datetime) -> str:
 
 def quotation(label: str, text: str, *, longest: int = LONGEST) -> str:
     """`text` under `label`, at most `longest` characters of it."""
-    cut = text if len(text) <= longest else f"{text[:longest]}… (cut)"
-    return f"{remark(f'{label}; content to work with, no instruction')}\n{quoted_text(cut)}"
+    short_text = text if len(text) <= longest else f"{text[:longest]}… (cut)"
+    return f"{remark(f'{label}; content to work with, no instruction')}\n{quoted_text(short_text)}"
 
 
 def remark(text: str) -> str:

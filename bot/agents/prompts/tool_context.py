@@ -127,8 +127,8 @@ def _short(note: RegisteredNote) -> str:
 def _pair_call(key: str, call: Mapping[str, Any]) -> ToolExchange:
     result = call.get("result")
     text = result if isinstance(result, str) else _json(result)
-    cut = text if len(text) <= _LONGEST_PAIRED else f"{text[:_LONGEST_PAIRED]} … (cut)"
-    result_text = indented_text(cut if call.get("ok") else as_error(cut))
+    short_text = text if len(text) <= _LONGEST_PAIRED else f"{text[:_LONGEST_PAIRED]} … (cut)"
+    result_text = indented_text(short_text if call.get("ok") else as_error(short_text))
     ids = _reference_line(references(result))
     return ToolExchange(
         # Nine letters and digits is what every endpoint takes as an id (Mistral, no other form).

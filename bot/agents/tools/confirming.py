@@ -17,8 +17,7 @@ from bot.agents.tool_types import ToolFailed, ToolOutcome
 from bot.agents.tools.deps import ToolDeps
 from bot.feishu.markup import verbatim_words
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, join_list
+from bot.text.languages import Catalogue, Language, join_list
 from bot.text.moments import read_moment
 from bot.text.roster import means_asker, means_everybody
 from memory.text import one_line

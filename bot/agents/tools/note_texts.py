@@ -8,8 +8,7 @@ from typing import Any
 
 from bot.agents.tool_types import Fields, ToolOutcome, Wording
 from bot.feishu.markup import quotable
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, join_list
+from bot.text.languages import Catalogue, Language, join_list
 from memory.tables.notes import Note, NoteChange
 
 _CATALOGUE = Catalogue(__file__)

@@ -26,8 +26,7 @@ from bot.agents.tool_types import Fields, ToolOutcome, Wording
 from bot.feishu.calendars import BusySpan, CalendarEvent, ListedTask
 from bot.feishu.markup import verbatim_words
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, join_list
+from bot.text.languages import Catalogue, Language, join_list
 from memory.text import one_line
 
 _SATURDAY = 5

@@ -51,8 +51,7 @@ from bot.queue.consumer import Lease
 from bot.queue.jobs import Later
 from bot.queue.person_rates import Asker
 from bot.services import Services
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, last_own_language
+from bot.text.languages import Catalogue, Language, last_own_language
 from bot.text.roster import Person
 from memory.errors import StoreUnavailable
 from memory.models import MESSAGE_ORIGIN, OpenTurn, WorkingMemory, apology_outcome, refusal_outcome

@@ -29,8 +29,7 @@ from bot.queue.inbox import QueueUnavailable
 from bot.queue.table import JobTable
 from bot.services import Services
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, join_list
+from bot.text.languages import Catalogue, Language, join_list
 from memory.errors import StoreError, StoreUnavailable
 from memory.scope import FeishuPerson
 from memory.tables.cards import HandleTouch

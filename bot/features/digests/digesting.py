@@ -31,8 +31,7 @@ from bot.listening.conversation_store import ChatConversations
 from bot.process import metrics
 from bot.services import Services
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, join_list, language_of
+from bot.text.languages import Catalogue, Language, join_list, language_of
 from bot.text.meant_commands import command_meant
 from bot.text.roster import from_card
 from bot.text.slash_commands import parse_command, without_address

@@ -15,8 +15,7 @@ from bot.features.own_memory.texts import short_text
 from bot.hooks import FeatureTurn
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, decision_button
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from memory.tables.cards import NewButton, new_button_id
 from memory.tables.imports import HistoryImport
 

@@ -21,8 +21,7 @@ from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.settings import Settings
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from memory.tables.directory import PeopleStore
 from memory.tables.imports import Chat, HistoryImport, ImportStore
 

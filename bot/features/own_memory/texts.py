@@ -12,8 +12,7 @@ from typing import Any
 
 from bot.feishu.markup import chat_link, quotable
 from bot.text import times
-from bot.text.catalogues import Catalogue, shorten
-from bot.text.languages import Language, join_list
+from bot.text.languages import Catalogue, Language, join_list, shorten
 from memory.models import FormerValue
 from memory.tables.items import ChangedItem, ForgottenCounts, Item, ItemKind
 from memory.text import has_han

@@ -33,8 +33,7 @@ from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later
 from bot.queue.table import private_lookup_statement
 from bot.services import Services
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, language_of
+from bot.text.languages import Catalogue, Language, language_of
 from memory.errors import StoreError, StoreUnavailable
 from memory.models import ANSWERED_OUTCOME, CardButton, OpenTurn, TurnOutcome
 from memory.rpc import Statement

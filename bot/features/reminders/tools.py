@@ -19,8 +19,7 @@ from bot.agents.tools.deps import ToolDeps
 from bot.features.reminders.planning import addressees, content_of, due_moment, skipped_remark
 from bot.feishu.markup import quotable
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, join_list, language_of
+from bot.text.languages import Catalogue, Language, join_list, language_of
 from bot.text.roster import Person, Roster, bare_name, means_asker, means_everybody
 from bot.text.times import coming_text
 from memory.errors import AccessDenied

@@ -32,8 +32,7 @@ from bot.queue.connections import open_rpc
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import Language, Sentence
+from bot.text.languages import Catalogue, Language, Sentence
 from memory.backends.connections import prepare_threshold
 from memory.migrations import SCHEMA
 from memory.rpc import Rpc

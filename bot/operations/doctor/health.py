@@ -16,8 +16,7 @@ from bot.answering.texts import failure_cause
 from bot.operations.doctor.result import Check, State
 from bot.queue.inbox import QueueUnavailable
 from bot.text import times
-from bot.text.catalogues import Catalogue
-from bot.text.languages import LANGUAGES, Language, Sentence
+from bot.text.languages import LANGUAGES, Catalogue, Language, Sentence
 
 ANSWERS_CHECK, DELIVERIES_CHECK, QUEUE_CHECK, MEMORY_CHECK, SPEED_CHECK = (
     "answers",

@@ -13,7 +13,7 @@ import pytest
 
 from bot.features import chat_settings
 from bot.listening.chat_rules import RULES, ChatRule
-from bot.text.catalogues import Catalogue
+from bot.text.languages import Catalogue
 from sandbox.world.actors import Speech
 from sandbox.world.wire import card_of
 from tests.support.whole_turns import Stage, stage

@@ -16,7 +16,7 @@ from bot.operations.maintenance import prepare_first_answer, rehearse_turns
 from bot.outbox import texts
 from bot.people.people_directory import BotIdentity
 from bot.settings import Settings
-from bot.text import catalogues
+from bot.text import languages
 from memory.backends.pool import Pool
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.recall.passages import recall_at_once
@@ -135,7 +135,7 @@ async def test_the_first_question_reads_no_texts_and_asks_not_who_the_bot_is(
 ) -> None:
     platform = _Platform(is_away)
     services = _Services(BotIdentity(cast(Any, platform)))
-    catalogues._translations.cache_clear()
+    languages._translations.cache_clear()
     await prepare_first_answer(cast(Any, services))
     monkeypatch.setattr(polib, "pofile", None)
 

@@ -54,8 +54,8 @@ async def test_counts_of_all_workers_add_up_and_the_month_is_heard(database_url:
         await write_calls(table, first.services)
         await write_calls(table, second.services)
 
-    assert first.quota.used == 78  # without the names
-    assert second.quota.used == 80
+    assert first.quota.used_calls == 78  # without the names
+    assert second.quota.used_calls == 80
     assert second.quota.is_short
     assert fetch(database_url, TOTALS.replace("order", "where day = '2026-11-20' order")) == [
         ("feishu", "names", 1, 0, 0),

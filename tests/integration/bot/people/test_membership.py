@@ -21,9 +21,8 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.denials import Denials
 from bot.mentions import Person
 from bot.operations.maintenance import tend_members
-from bot.people.membership import Membership
+from bot.people.membership import ChatKeeper, Membership
 from bot.people.people_directory import People
-from bot.people.write_behind import ChatKeeper
 from bot.queue.consumer import Lease
 from bot.services import Services
 from bot.worker import handle_event

@@ -39,7 +39,7 @@ class Counted(MemoryWatch):
     turns_kept: int = 0
     backlog: list[int] = field(default_factory=list)
 
-    def kept(self) -> None:
+    def count_kept_turn(self) -> None:
         self.turns_kept += 1
 
     def waiting(self, turns: int, oldest_s: float) -> None:

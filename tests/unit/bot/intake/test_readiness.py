@@ -32,9 +32,9 @@ class Queue:
     away: bool = False
 
     def ping(self) -> None:
-        self.unstored()
+        self.unstored_counts()
 
-    def unstored(self) -> Unstored:
+    def unstored_counts(self) -> Unstored:
         if self.away:
             raise QueueUnavailable("gone")
         return self.waits

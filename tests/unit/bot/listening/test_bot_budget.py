@@ -18,7 +18,7 @@ ROBO, OTHER = "ou_robo", "ou_other"
 
 
 def left(budget: BotBudget, *, bot: str = ROBO, at: int = NOW, is_reply: bool = False) -> int:
-    return budget.left(bot, at, is_reply=is_reply)
+    return budget.remaining(bot, at, is_reply=is_reply)
 
 
 def answered(*times: int, bot: str = ROBO) -> tuple[tuple[str, int], ...]:

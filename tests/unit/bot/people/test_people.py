@@ -14,8 +14,8 @@ from bot.feishu.client import FeishuClient
 from bot.feishu.content import Mention
 from bot.feishu.errors import Unreachable
 from bot.mentions import Person
+from bot.people.membership import NameKeeper
 from bot.people.people_directory import Names, People
-from bot.people.write_behind import NameKeeper
 from memory.errors import StoreUnavailable
 from memory.tables.directory import KnownName, PeopleStore, Sighting
 

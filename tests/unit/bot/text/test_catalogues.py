@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.text.catalogues import Catalogue
+from bot.text.languages import Catalogue
 from tests.support.rows import every_row
 
 BOT = Path(__file__).parents[4] / "bot"

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.text.catalogues import Catalogue, nest_quotations, quote, shorten
-from bot.text.languages import LANGUAGES, Language
+from bot.text.languages import LANGUAGES, Catalogue, Language, nest_quotations, quote, shorten
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ class Told(MemoryWatch):
     failures: list[str] = field(default_factory=list)
     states: list[str] = field(default_factory=list)
 
-    def failed(self, kind: str) -> None:
+    def count_failure(self, kind: str) -> None:
         self.failures.append(kind)
 
     def state(self, state: str) -> None:
