@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from bot.files.word_lists import ListNumbers
@@ -31,11 +31,12 @@ _WORD_PARTS = (
     ("data", "Diagram"),
 )
 
+_Number = Callable[[Any], str]  # of an item of a list
+
 
 def document_lines(document: Any) -> Iterator[str]:
     """Paragraphs and rows of tables in their order, then what stands outside of the body."""
-    _write_list_numbers(document)
-    yield from _word_blocks(document.element.body)
+    yield from _word_blocks(document.element.body, _list_numbers(document))
     seen_lines = set()
     for part in document.part.package.iter_parts():
         name = str(part.partname).rpartition("/")[2]
@@ -51,49 +52,35 @@ def document_lines(document: Any) -> Iterator[str]:
                 yield f"{label}: {line_text}"
 
 
-def _write_list_numbers(document: Any) -> None:
-    """Puts the number of each item of a list into its text."""
+def _no_number(_: Any) -> str:
+    return ""
+
+
+def _list_numbers(document: Any) -> _Number:
     parts = (one.target_part for one in document.part.rels.values() if not one.is_external)
     numbering = [one for one in parts if str(one.partname).endswith("/numbering.xml")]
     if not numbering:
-        return
-    numbers = ListNumbers(document.styles.element, numbering[0].element)
-    for paragraph in [*_shown_paragraphs(document.element.body)]:
-        if label := numbers.label(paragraph):
-            namespace = paragraph.tag.rpartition("}")[0] + "}"
-            run = paragraph.makeelement(f"{namespace}r")
-            text = paragraph.makeelement(f"{namespace}t")
-            text.text = label
-            run.append(text)
-            paragraph.insert(1, run)  # an item of a list has properties
+        return _no_number
+    return ListNumbers(document.styles.element, numbering[0].element).label
 
 
-def _shown_paragraphs(element: Any) -> Iterator[Any]:
-    """The paragraphs that are neither deleted nor moved away, in their order."""
-    for child in _children(element):
-        name = _element_name(child)
-        if not name or name in _SKIPPED or _has(child, "trPr", "del"):
-            continue
-        if name == "p" and not any(_has(child, "pPr", "rPr", one) for one in ("del", "moveFrom")):
-            yield child
-        yield from _shown_paragraphs(child)
-
-
-def _word_blocks(element: Any) -> Iterator[str]:
+def _word_blocks(element: Any, number: _Number = _no_number) -> Iterator[str]:
     before = ""  # of a paragraph whose end was deleted: the next one goes on with it
     for child in _children(element):
         match _element_name(child):
             case "p":
                 line = before + "".join(_inline(child))
-                before = line if _has(child, "pPr", "rPr", "del") else ""
+                is_joined = _has(child, "pPr", "rPr", "del")
+                before = line if is_joined else ""
                 if not before:
-                    yield line
-                yield from _boxes(child)
+                    is_gone = is_joined or _has(child, "pPr", "rPr", "moveFrom")
+                    yield line if is_gone else number(child) + line
+                yield from _boxes(child, number)
             case "tbl":
                 rows = (row for row in elements(child, "tr") if not _has(row, "trPr", "del"))
-                yield from map(_word_row, rows)
+                yield from (_word_row(row, number) for row in rows)
             case name if name and name not in _SKIPPED:
-                yield from _word_blocks(child)
+                yield from _word_blocks(child, number)
     if before:
         yield before
 
@@ -107,9 +94,9 @@ def _has(element: Any, *path: str) -> bool:
     return _value(element) not in _OFF
 
 
-def _word_row(row: Any) -> str:
+def _word_row(row: Any, number: _Number) -> str:
     there = (cell for cell in elements(row, "tc") if not _has(cell, "tcPr", "cellDel"))
-    cells = (" ".join(line for line in _word_blocks(cell) if line) for cell in there)
+    cells = (" ".join(line for line in _word_blocks(cell, number) if line) for cell in there)
     return " | ".join(cell.replace("\n", " ").rstrip() for cell in cells).rstrip(" |")
 
 
@@ -193,9 +180,9 @@ def _symbol(element: Any) -> str:
     return chr(int(number, 16)) if known else "\ufffd"
 
 
-def _boxes(paragraph: Any) -> Iterator[str]:
+def _boxes(paragraph: Any, number: _Number) -> Iterator[str]:
     for box in elements(paragraph, "txbxContent"):
-        yield from _word_blocks(box)
+        yield from _word_blocks(box, number)
 
 
 def _children(element: Iterable[Any]) -> Iterator[Any]:

@@ -44,6 +44,7 @@ class ListNumbers:
             if linked is not None:
                 one.extend(_all(definitions.get(_value_in(linked, "abstractNumId")), "lvl"))
         self._lists = {key: _list(one, definitions) for key, one in numbers.items()}
+        self._places = {"": ("", 0)}  # of the items of a style
         self._counts: dict[str, dict[int, int]] = {}
         self._begun: set[tuple[str, int]] = set()
 
@@ -69,12 +70,18 @@ class ListNumbers:
         """The list and level of a paragraph: its own, else those of its style."""
         properties = _first(paragraph, "pPr")
         own, style = _first(properties, "numPr"), _value_in(properties, "pStyle")
-        number_id = _value_in(own, "numId") or next(
-            filter(None, self._of_style(style, "numId")), ""
-        )
-        if level := _value_in(own, "ilvl"):
-            return number_id, _integer(level)
-        levels = self._lists[number_id].levels if style and number_id in self._lists else {}
+        number_id, level = _value_in(own, "numId"), _value_in(own, "ilvl")
+        if not (number_id and level):
+            if style not in self._places:
+                self._places[style] = self._place_of_style(style)
+            of_style = self._places[style]
+            number_id = number_id or of_style[0]
+            return number_id, _integer(level) if level else of_style[1]
+        return number_id, _integer(level)
+
+    def _place_of_style(self, style: str) -> tuple[str, int]:
+        number_id = next(filter(None, self._of_style(style, "numId")), "")
+        levels = self._lists[number_id].levels if number_id in self._lists else {}
         linked = (at for at, one in levels.items() if _value_in(one, "pStyle") == style)
         of_style = map(_integer, filter(None, self._of_style(style, "ilvl")))
         return number_id, next(linked, next(of_style, 0))
