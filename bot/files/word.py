@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from bot.files.word_formulas import FORMULAS, formula_text
 from bot.files.word_lists import ListNumbers
 
 _SKIPPED = frozenset(
@@ -15,12 +16,6 @@ _SKIPPED = frozenset(
 _TEXTS = ("t", "sym")
 _ALTERNATIVES = {"docPr": ("descr", "title"), "shape": ("alt",)}
 _OFF = ("0", "false", "off")
-_FORMULAS = {
-    "f": ("num", "/", "den"),
-    "sSup": ("e", "^", "sup"),
-    "sSub": ("e", "_", "sub"),
-    "rad": ("deg", "√", "e"),
-}
 _SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
 _WORD_PARTS = (
     ("header", "Header"),
@@ -123,9 +118,8 @@ def _inline(element: Any) -> Iterable[str]:
             yield _symbol(child)
         elif name == "textpath":
             yield child.get("string") or ""
-        elif name in _FORMULAS and child.tag.endswith(f"/math}}{name}"):
-            first, sign, second = _FORMULAS[name]
-            yield f"{_grouped(child, first)}{sign}{_grouped(child, second)}"
+        elif name in FORMULAS and child.tag.endswith(f"/math}}{name}"):
+            yield _formula(child, name)
         elif name == "ffData":
             yield _form_value(child)
         elif name == "ruby":
@@ -145,10 +139,18 @@ def _raised(run: Any) -> Iterator[str]:
     yield f"^{text}" if text and "superscript" in places else text
 
 
-def _grouped(element: Any, part: str) -> str:
-    """A part of a formula, in brackets where it is more than one number or name."""
-    text = "".join(_inline_of(element, part)) if part else ""
-    return text if not text or text.isalnum() else f"({text})"
+def _formula(element: Any, name: str) -> str:
+    def parts(wanted: str) -> list[str]:
+        named = [one for one in element if _element_name(one) == wanted]
+        is_formula = wanted in FORMULAS
+        return [_formula(one, wanted) if is_formula else "".join(_inline(one)) for one in named]
+
+    def sign(wanted: str, default: str) -> str:
+        properties = next((one for one in element if _element_name(one) == f"{name}Pr"), ())
+        values = (_mark(one) for one in properties if _element_name(one) == wanted)
+        return next(values, default)
+
+    return formula_text(name, parts, sign)
 
 
 def _form_value(form: Any) -> str:
@@ -161,6 +163,11 @@ def _form_value(form: Any) -> str:
         checked = next(map(_value, [*elements(one, "checked"), *elements(one, "default")]), "0")
         return "☐" if checked in _OFF else "☒"
     return ""
+
+
+def _mark(element: Any) -> str:
+    """Its `val`, which may be no sign at all."""
+    return element.get(element.tag.rpartition("}")[0] + "}val") or ""
 
 
 def _value(element: Any) -> str:
