@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.files.word_formulas import FORMULAS, formula_text
 from bot.files.word_lists import ListNumbers
+from bot.files.word_xml import attribute, element_name, first, named, value_in
 
 _SKIPPED = frozenset(
     "del moveFrom delText delInstrText instrText sectPr sdtPr sdtEndPr rPr pPr tblPr"
@@ -62,7 +63,7 @@ def _list_numbers(document: Any) -> _Number:
 def _word_blocks(element: Any, number: _Number = _no_number) -> Iterator[str]:
     before = ""  # of a paragraph whose end was deleted: the next one goes on with it
     for child in _children(element):
-        match _element_name(child):
+        match element_name(child):
             case "p":
                 line = before + "".join(_inline(child))
                 is_joined = _has(child, "pPr", "rPr", "del")
@@ -83,7 +84,7 @@ def _word_blocks(element: Any, number: _Number = _no_number) -> Iterator[str]:
 def _has(element: Any, *path: str) -> bool:
     """True if there is a property of that path, and it is not off."""
     for name in path:
-        element = next((one for one in element if _element_name(one) == name), None)
+        element = first(element, name)
         if element is None:
             return False
     return _value(element) not in _OFF
@@ -98,7 +99,7 @@ def _word_row(row: Any, number: _Number) -> str:
 def elements(element: Any, wanted_name: str) -> Iterator[Any]:
     """The elements of that name, inside wrappers but not inside each other."""
     for child in _children(element):
-        name = _element_name(child)
+        name = element_name(child)
         if name == wanted_name:
             yield child
         elif name and name not in _SKIPPED:
@@ -107,7 +108,7 @@ def elements(element: Any, wanted_name: str) -> Iterator[Any]:
 
 def _inline(element: Any) -> Iterable[str]:
     for child in _children(element):
-        name = _element_name(child)
+        name = element_name(child)
         if name == "t":
             yield child.text or ""
         elif name in _SIGNS:
@@ -134,21 +135,19 @@ def _inline(element: Any) -> Iterable[str]:
 def _raised(run: Any) -> Iterator[str]:
     """The run; the number of a note must not grow together with the number before it."""
     text = "".join(_inline(run))
-    properties = next((one for one in run if _element_name(one) == "rPr"), ())
-    places = [_value(one) for one in properties if _element_name(one) == "vertAlign"]
-    yield f"^{text}" if text and "superscript" in places else text
+    place = value_in(first(run, "rPr"), "vertAlign")
+    yield f"^{text}" if text and place == "superscript" else text
 
 
 def _formula(element: Any, name: str) -> str:
     def parts(wanted: str) -> list[str]:
-        named = [one for one in element if _element_name(one) == wanted]
-        is_formula = wanted in FORMULAS
-        return [_formula(one, wanted) if is_formula else "".join(_inline(one)) for one in named]
+        return [
+            _formula(one, wanted) if wanted in FORMULAS else "".join(_inline(one))
+            for one in named(element, wanted)
+        ]
 
     def sign(wanted: str, default: str) -> str:
-        properties = next((one for one in element if _element_name(one) == f"{name}Pr"), ())
-        values = (_mark(one) for one in properties if _element_name(one) == wanted)
-        return next(values, default)
+        return value_in(first(element, f"{name}Pr"), wanted, default)
 
     return formula_text(name, parts, sign)
 
@@ -165,14 +164,9 @@ def _form_value(form: Any) -> str:
     return ""
 
 
-def _mark(element: Any) -> str:
-    """Its `val`, which may be no sign at all."""
-    return element.get(element.tag.rpartition("}")[0] + "}val") or ""
-
-
 def _value(element: Any) -> str:
     """Its `val`; without one it is on."""
-    return element.get(element.tag.rpartition("}")[0] + "}val") or "1"
+    return attribute(element, "val") or "1"
 
 
 def _inline_of(element: Any, wanted_name: str) -> Iterator[str]:
@@ -195,7 +189,7 @@ def _boxes(paragraph: Any, number: _Number) -> Iterator[str]:
 def _children(element: Iterable[Any]) -> Iterator[Any]:
     """The children, of alternatives for newer and older programs those of the first with text."""
     for child in element:
-        if _element_name(child) == "AlternateContent":
+        if element_name(child) == "AlternateContent":
             yield from _children(next(filter(_has_text, child), ()))
         else:
             yield child
@@ -203,18 +197,13 @@ def _children(element: Iterable[Any]) -> Iterator[Any]:
 
 def _has_text(element: Any) -> bool:
     return any(
-        one.text or one.attrib if _element_name(one) in _TEXTS else _alternative_text(one)
+        one.text or one.attrib if element_name(one) in _TEXTS else _alternative_text(one)
         for one in element.iter()
     )
 
 
 def _alternative_text(element: Any) -> str:
     """What is written for people who cannot see the picture."""
-    names = _ALTERNATIVES.get(_element_name(element), ())
+    names = _ALTERNATIVES.get(element_name(element), ())
     text = next(filter(None, map(element.get, names)), "")
     return " ".join(text.split())
-
-
-def _element_name(element: Any) -> str:
-    """The name without its namespace; "" for comments and processing instructions."""
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
