@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 import pytest
 import requests
 
-from bot.features.help import CATALOGUE
+from bot.features import help as explanations
 from bot.listening.decisions import Reason
-from bot.text.languages import Language
+from bot.text.languages import Catalogue, Language
 from lab.doubles.processes import APP, eventually
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_chat_rules import decided, set_rule
@@ -213,7 +213,7 @@ KEYS = {
 def beginning(reason: Reason, language: Language) -> str:
     """Of the reason's words, what stands before the first field."""
     key = KEYS.get(reason, f"why-{reason}")
-    return CATALOGUE.template(key, language).partition("{")[0]
+    return Catalogue(explanations.__file__).template(key, language).partition("{")[0]
 
 
 CASES = [(one if one in OF_THEIR_OWN else None, one) for one in Reason]
