@@ -262,10 +262,14 @@ begin
       p_tenant_key, p_conversation_id, v_of, v_question, p_history_limit, p_fold_after);
   end if;
   if v_outside <> '{}' then
-    v_summarised := bot_private.summary_from(p_tenant_key, p_conversation_id, v_of);
     select * into v_summary from public.agent_summaries s
-    where s.conversation_id = p_conversation_id and s.user_id = v_of
-      and s.tenant_key = p_tenant_key and not bot_private.is_from_before(s, v_summarised);
+    where s.conversation_id = p_conversation_id and s.user_id = v_of and s.tenant_key = p_tenant_key;
+  end if;
+  if v_summary.id is not null or v_outside[p_fold_after] is not null then
+    v_summarised := bot_private.summary_from(p_tenant_key, p_conversation_id, v_of);
+    if bot_private.is_from_before(v_summary, v_summarised) then
+      v_summary := null;
+    end if;
     v_summarised := greatest(v_summarised, v_summary.until_message_id);
     if v_of = '' and p_actor_id <> p_user_id then
       v_from := (select c.history_from from public.agent_chats c

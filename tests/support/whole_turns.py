@@ -153,11 +153,13 @@ class Stage:
         while events := self.town.events:
             await handle_pushed(self.services, events.pop(0))
 
-    async def mention(self, person: str, group: str, question: str) -> None:
-        """Somebody asks the bot in a group, and it answers."""
+    async def mention(self, person: str, group: str, question: str, reply_to: str = "") -> str:
+        """Somebody asks the bot in a group, and it answers. Returns the question's message_id."""
         platform = self.town.platform
-        platform.actors.say(Speech(person, group, f"@{platform.world.bot.name} {question}"))
+        text = f"@{platform.world.bot.name} {question}"
+        said = platform.actors.say(Speech(person, group, text, reply_to=reply_to))
         await self.handle_all()
+        return said.message_id
 
 
 @asynccontextmanager

@@ -33,11 +33,12 @@ class PythonCalls:
         self.count += event == "call" and frame.f_code.co_filename.startswith(_OURS)
 
 
-async def test_a_plain_mention_runs_few_functions(database_url: str) -> None:
-    calls = PythonCalls()
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_a_plain_mention_runs_few_functions(database_url: str, in_thread: bool) -> None:
+    calls, root = PythonCalls(), ""
     with psycopg.connect(database_url, autocommit=True) as database:
         try:
-            async with stage(database_url) as on:
+            async with stage(database_url, history_messages=10, summary_after_messages=30) as on:
                 platform = on.town.platform
                 ann, bob = (platform.actors.add_person(name).open_id for name in ("Ann", "Bob"))
                 group = platform.groups.add("Garden", [ann, bob]).chat_id
@@ -46,9 +47,9 @@ async def test_a_plain_mention_runs_few_functions(database_url: str) -> None:
                         database.execute("alter system set track_functions = 'all'")
                         database.execute("select pg_reload_conf()")
                         sys.setprofile(calls)
-                    await on.mention(
-                        (ann, bob)[number % 2], group, f"when is trip {number} to Lisbon?"
-                    )
+                    asker, question = (ann, bob)[number % 2], f"when is trip {number} to Lisbon?"
+                    said = await on.mention(asker, group, question, root)
+                    root = root or (said if in_thread else "")
         finally:
             sys.setprofile(None)
             database.execute("alter system reset track_functions")
