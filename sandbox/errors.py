@@ -60,7 +60,6 @@ MESSAGES: dict[int, str] = {
     300307: "The card DSL is empty",
     300309: "Card streaming closed",
     300310: "Only update text",
-    300312: "Unable to update element tag",
     300313: "Failed to update element properties",
     300314: "Failed to delete element",
     300315: "Failed to add element",

@@ -13,6 +13,9 @@ from html.parser import HTMLParser
 from typing import Any
 
 from bot.documents.document import MOST_BYTES, MOST_TABLES, Cut, Section
+from bot.feishu.documents import BaseField
+from bot.feishu.fields import as_dict
+from bot.files.number_formats import shown
 
 _HEADING = re.compile(r"(#{1,9}) +(.+)")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
@@ -25,6 +28,8 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _BLANK = re.compile(r"\n{3,}")
 _LONGEST_TITLE = 120
 
+_DIGIT = re.compile("[0#]")
+_CURRENCIES = {"CNY": "¥", "JPY": "¥", "USD": "$", "EUR": "€", "GBP": "£"}
 DATES = frozenset({5, 1001, 1002})  # types of fields whose numbers are ms since the epoch
 _LONGEST_CELL = 500
 
@@ -138,11 +143,25 @@ def sheet_cell(value: Any) -> str:
     return _cell_line(_cell_text(value))
 
 
-def base_cell(value: Any, kind: int, zone: tzinfo = UTC) -> str:
-    """The value of a record's field of type `kind`."""
-    if kind in DATES and isinstance(value, int | float) and not isinstance(value, bool):
-        return _cell_date(value, zone)
+def base_cell(value: Any, field: BaseField, zone: tzinfo = UTC) -> str:
+    """The value of a record's field, a number as the field shows it."""
+    found = as_dict(value).get("value", value)  # of a formula
+    number = found[0] if isinstance(found, list) and len(found) == 1 else found
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        if field.kind in DATES:
+            return _cell_date(number, zone)
+        if field.number_format:
+            sign = _CURRENCIES.get(field.currency, f"{field.currency} " if field.currency else "")
+            return shown(number, f'"{sign}"{_excel_format(field.number_format)}')
     return _cell_line(_cell_text(value))
+
+
+def _excel_format(number_format: str) -> str:
+    """A format of a Base, where 1,000 stands for thousands and a sign alone for whole numbers."""
+    with_digits = number_format.replace("1,000", "#,##0")
+    if _DIGIT.search(with_digits):
+        return with_digits
+    return f"0{with_digits}" if "%" in with_digits else f"{with_digits}0"
 
 
 def column_name(number: int) -> str:

@@ -176,7 +176,7 @@ class DocumentReader:
         async for record in self._calls.base_records(token, table_id, as_user):
             if len(lines) > most:
                 return lines, True
-            cells = [base_cell(record.get(one.name), one.kind, self._zone) for one in fields]
+            cells = [base_cell(record.get(one.name), one, self._zone) for one in fields]
             lines.append(row_text(cells))
         return lines, False
 

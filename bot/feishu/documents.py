@@ -59,10 +59,13 @@ class SheetTab:
 
 @dataclass(frozen=True, slots=True)
 class BaseField:
-    """A column of a Base's table; `kind` is Feishu's number of its type."""
+    """A column of a Base's table; `kind` is Feishu's number of its type, `number_format` how its
+    numbers are shown ("0.00%"), and `currency` of what they are ("EUR")."""
 
     name: str
     kind: int
+    number_format: str = ""
+    currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,7 @@ class DocumentCalls:
         path = f"{_BASES}/{_part(token)}/tables/{_part(table_id)}/fields"
         request = ApiRequest("GET", path, {"page_size": _PAGE}, api="base fields")
         return [
-            BaseField(as_text(one.get("field_name")), _number(one.get("type")))
+            _base_field(one)
             async for one in self._pages(request, as_user)
             if one.get("is_hidden") is not True
         ]
@@ -262,6 +265,16 @@ def _tab(tab: Mapping[str, Any]) -> SheetTab:
     grid = as_dict(tab.get("grid_properties"))
     rows, columns = _number(grid.get("row_count")), _number(grid.get("column_count"))
     return SheetTab(as_text(tab.get("sheet_id")), as_text(tab.get("title")), rows, columns)
+
+
+def _base_field(item: Mapping[str, Any]) -> BaseField:
+    shown_as = as_dict(item.get("property"))
+    return BaseField(
+        as_text(item.get("field_name")),
+        _number(item.get("type")),
+        as_text(shown_as.get("formatter")),
+        as_text(shown_as.get("currency_code")),
+    )
 
 
 def _found_document(unit: Mapping[str, Any]) -> FoundDocument:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from bot.files.word_formulas import FORMULAS, formula_text
 from bot.files.word_lists import ListNumbers
+from bot.files.word_xml import attribute, element_name, first, named, value_in
 
 _SKIPPED = frozenset(
     "del moveFrom delText delInstrText instrText sectPr sdtPr sdtEndPr rPr pPr tblPr"
@@ -15,12 +17,6 @@ _SKIPPED = frozenset(
 _TEXTS = ("t", "sym")
 _ALTERNATIVES = {"docPr": ("descr", "title"), "shape": ("alt",)}
 _OFF = ("0", "false", "off")
-_FORMULAS = {
-    "f": ("num", "/", "den"),
-    "sSup": ("e", "^", "sup"),
-    "sSub": ("e", "_", "sub"),
-    "rad": ("deg", "√", "e"),
-}
 _SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
 _WORD_PARTS = (
     ("header", "Header"),
@@ -31,11 +27,12 @@ _WORD_PARTS = (
     ("data", "Diagram"),
 )
 
+_Number = Callable[[Any], str]  # of an item of a list
+
 
 def document_lines(document: Any) -> Iterator[str]:
     """Paragraphs and rows of tables in their order, then what stands outside of the body."""
-    _write_list_numbers(document)
-    yield from _word_blocks(document.element.body)
+    yield from _word_blocks(document.element.body, _list_numbers(document))
     seen_lines = set()
     for part in document.part.package.iter_parts():
         name = str(part.partname).rpartition("/")[2]
@@ -51,49 +48,35 @@ def document_lines(document: Any) -> Iterator[str]:
                 yield f"{label}: {line_text}"
 
 
-def _write_list_numbers(document: Any) -> None:
-    """Puts the number of each item of a list into its text."""
+def _no_number(_: Any) -> str:
+    return ""
+
+
+def _list_numbers(document: Any) -> _Number:
     parts = (one.target_part for one in document.part.rels.values() if not one.is_external)
     numbering = [one for one in parts if str(one.partname).endswith("/numbering.xml")]
     if not numbering:
-        return
-    numbers = ListNumbers(document.styles.element, numbering[0].element)
-    for paragraph in [*_shown_paragraphs(document.element.body)]:
-        if label := numbers.label(paragraph):
-            namespace = paragraph.tag.rpartition("}")[0] + "}"
-            run = paragraph.makeelement(f"{namespace}r")
-            text = paragraph.makeelement(f"{namespace}t")
-            text.text = label
-            run.append(text)
-            paragraph.insert(1, run)  # an item of a list has properties
+        return _no_number
+    return ListNumbers(document.styles.element, numbering[0].element).label
 
 
-def _shown_paragraphs(element: Any) -> Iterator[Any]:
-    """The paragraphs that are neither deleted nor moved away, in their order."""
-    for child in _children(element):
-        name = _element_name(child)
-        if not name or name in _SKIPPED or _has(child, "trPr", "del"):
-            continue
-        if name == "p" and not any(_has(child, "pPr", "rPr", one) for one in ("del", "moveFrom")):
-            yield child
-        yield from _shown_paragraphs(child)
-
-
-def _word_blocks(element: Any) -> Iterator[str]:
+def _word_blocks(element: Any, number: _Number = _no_number) -> Iterator[str]:
     before = ""  # of a paragraph whose end was deleted: the next one goes on with it
     for child in _children(element):
-        match _element_name(child):
+        match element_name(child):
             case "p":
                 line = before + "".join(_inline(child))
-                before = line if _has(child, "pPr", "rPr", "del") else ""
+                is_joined = _has(child, "pPr", "rPr", "del")
+                before = line if is_joined else ""
                 if not before:
-                    yield line
-                yield from _boxes(child)
+                    is_gone = is_joined or _has(child, "pPr", "rPr", "moveFrom")
+                    yield line if is_gone else number(child) + line
+                yield from _boxes(child, number)
             case "tbl":
                 rows = (row for row in elements(child, "tr") if not _has(row, "trPr", "del"))
-                yield from map(_word_row, rows)
+                yield from (_word_row(row, number) for row in rows)
             case name if name and name not in _SKIPPED:
-                yield from _word_blocks(child)
+                yield from _word_blocks(child, number)
     if before:
         yield before
 
@@ -101,22 +84,22 @@ def _word_blocks(element: Any) -> Iterator[str]:
 def _has(element: Any, *path: str) -> bool:
     """True if there is a property of that path, and it is not off."""
     for name in path:
-        element = next((one for one in element if _element_name(one) == name), None)
+        element = first(element, name)
         if element is None:
             return False
     return _value(element) not in _OFF
 
 
-def _word_row(row: Any) -> str:
+def _word_row(row: Any, number: _Number) -> str:
     there = (cell for cell in elements(row, "tc") if not _has(cell, "tcPr", "cellDel"))
-    cells = (" ".join(line for line in _word_blocks(cell) if line) for cell in there)
+    cells = (" ".join(line for line in _word_blocks(cell, number) if line) for cell in there)
     return " | ".join(cell.replace("\n", " ").rstrip() for cell in cells).rstrip(" |")
 
 
 def elements(element: Any, wanted_name: str) -> Iterator[Any]:
     """The elements of that name, inside wrappers but not inside each other."""
     for child in _children(element):
-        name = _element_name(child)
+        name = element_name(child)
         if name == wanted_name:
             yield child
         elif name and name not in _SKIPPED:
@@ -125,7 +108,7 @@ def elements(element: Any, wanted_name: str) -> Iterator[Any]:
 
 def _inline(element: Any) -> Iterable[str]:
     for child in _children(element):
-        name = _element_name(child)
+        name = element_name(child)
         if name == "t":
             yield child.text or ""
         elif name in _SIGNS:
@@ -136,9 +119,8 @@ def _inline(element: Any) -> Iterable[str]:
             yield _symbol(child)
         elif name == "textpath":
             yield child.get("string") or ""
-        elif name in _FORMULAS and child.tag.endswith(f"/math}}{name}"):
-            first, sign, second = _FORMULAS[name]
-            yield f"{_grouped(child, first)}{sign}{_grouped(child, second)}"
+        elif name in FORMULAS and child.tag.endswith(f"/math}}{name}"):
+            yield _formula(child, name)
         elif name == "ffData":
             yield _form_value(child)
         elif name == "ruby":
@@ -153,15 +135,21 @@ def _inline(element: Any) -> Iterable[str]:
 def _raised(run: Any) -> Iterator[str]:
     """The run; the number of a note must not grow together with the number before it."""
     text = "".join(_inline(run))
-    properties = next((one for one in run if _element_name(one) == "rPr"), ())
-    places = [_value(one) for one in properties if _element_name(one) == "vertAlign"]
-    yield f"^{text}" if text and "superscript" in places else text
+    place = value_in(first(run, "rPr"), "vertAlign")
+    yield f"^{text}" if text and place == "superscript" else text
 
 
-def _grouped(element: Any, part: str) -> str:
-    """A part of a formula, in brackets where it is more than one number or name."""
-    text = "".join(_inline_of(element, part)) if part else ""
-    return text if not text or text.isalnum() else f"({text})"
+def _formula(element: Any, name: str) -> str:
+    def parts(wanted: str) -> list[str]:
+        return [
+            _formula(one, wanted) if wanted in FORMULAS else "".join(_inline(one))
+            for one in named(element, wanted)
+        ]
+
+    def sign(wanted: str, default: str) -> str:
+        return value_in(first(element, f"{name}Pr"), wanted, default)
+
+    return formula_text(name, parts, sign)
 
 
 def _form_value(form: Any) -> str:
@@ -178,7 +166,7 @@ def _form_value(form: Any) -> str:
 
 def _value(element: Any) -> str:
     """Its `val`; without one it is on."""
-    return element.get(element.tag.rpartition("}")[0] + "}val") or "1"
+    return attribute(element, "val") or "1"
 
 
 def _inline_of(element: Any, wanted_name: str) -> Iterator[str]:
@@ -193,15 +181,15 @@ def _symbol(element: Any) -> str:
     return chr(int(number, 16)) if known else "\ufffd"
 
 
-def _boxes(paragraph: Any) -> Iterator[str]:
+def _boxes(paragraph: Any, number: _Number) -> Iterator[str]:
     for box in elements(paragraph, "txbxContent"):
-        yield from _word_blocks(box)
+        yield from _word_blocks(box, number)
 
 
 def _children(element: Iterable[Any]) -> Iterator[Any]:
     """The children, of alternatives for newer and older programs those of the first with text."""
     for child in element:
-        if _element_name(child) == "AlternateContent":
+        if element_name(child) == "AlternateContent":
             yield from _children(next(filter(_has_text, child), ()))
         else:
             yield child
@@ -209,18 +197,13 @@ def _children(element: Iterable[Any]) -> Iterator[Any]:
 
 def _has_text(element: Any) -> bool:
     return any(
-        one.text or one.attrib if _element_name(one) in _TEXTS else _alternative_text(one)
+        one.text or one.attrib if element_name(one) in _TEXTS else _alternative_text(one)
         for one in element.iter()
     )
 
 
 def _alternative_text(element: Any) -> str:
     """What is written for people who cannot see the picture."""
-    names = _ALTERNATIVES.get(_element_name(element), ())
+    names = _ALTERNATIVES.get(element_name(element), ())
     text = next(filter(None, map(element.get, names)), "")
     return " ".join(text.split())
-
-
-def _element_name(element: Any) -> str:
-    """The name without its namespace; "" for comments and processing instructions."""
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""

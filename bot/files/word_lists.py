@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from bot.files.word_xml import attribute, first, named, value_in
+
 _MOST_DIGITS = 6
 _MOST_STYLES = 12  # that a style builds on
 _PLACEHOLDER = re.compile("%([1-9])")
@@ -33,17 +35,18 @@ class ListNumbers:
     """Counts the items of lists in the order in which `label` is asked for them."""
 
     def __init__(self, styles: Any, numbering: Any) -> None:
-        self._styles = {_attribute(one, "styleId"): one for one in _all(styles, "style")}
-        numbers = {_attribute(one, "numId"): one for one in _all(numbering, "num")}
+        self._styles = {attribute(one, "styleId"): one for one in named(styles, "style")}
+        numbers = {attribute(one, "numId"): one for one in named(numbering, "num")}
         definitions = {
-            _attribute(one, "abstractNumId"): one for one in _all(numbering, "abstractNum")
+            attribute(one, "abstractNumId"): one for one in named(numbering, "abstractNum")
         }
         for one in definitions.values():  # a style of lists may hold what a definition lacks
-            style = _value_in(one, "numStyleLink")
+            style = value_in(one, "numStyleLink")
             linked = numbers.get(next(filter(None, self._of_style(style, "numId")), ""))
             if linked is not None:
-                one.extend(_all(definitions.get(_value_in(linked, "abstractNumId")), "lvl"))
+                one.extend(named(definitions.get(value_in(linked, "abstractNumId")), "lvl"))
         self._lists = {key: _list(one, definitions) for key, one in numbers.items()}
+        self._places = {"": ("", 0)}  # of the items of a style
         self._counts: dict[str, dict[int, int]] = {}
         self._begun: set[tuple[str, int]] = set()
 
@@ -60,22 +63,28 @@ class ListNumbers:
             counts[level] = counts[level] + 1 if level in counts else _start(found, level)
         self._begun.add((number_id, level))
         for deeper in [one for one in counts if one > level]:
-            after = _value_in(found.levels.get(deeper), "lvlRestart")
+            after = value_in(found.levels.get(deeper), "lvlRestart")
             if not after or level < _integer(after):
                 del counts[deeper]
         return _label(found, level, counts)
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
         """The list and level of a paragraph: its own, else those of its style."""
-        properties = _first(paragraph, "pPr")
-        own, style = _first(properties, "numPr"), _value_in(properties, "pStyle")
-        number_id = _value_in(own, "numId") or next(
-            filter(None, self._of_style(style, "numId")), ""
-        )
-        if level := _value_in(own, "ilvl"):
-            return number_id, _integer(level)
-        levels = self._lists[number_id].levels if style and number_id in self._lists else {}
-        linked = (at for at, one in levels.items() if _value_in(one, "pStyle") == style)
+        properties = first(paragraph, "pPr")
+        own, style = first(properties, "numPr"), value_in(properties, "pStyle")
+        number_id, level = value_in(own, "numId"), value_in(own, "ilvl")
+        if not (number_id and level):
+            if style not in self._places:
+                self._places[style] = self._place_of_style(style)
+            of_style = self._places[style]
+            number_id = number_id or of_style[0]
+            return number_id, _integer(level) if level else of_style[1]
+        return number_id, _integer(level)
+
+    def _place_of_style(self, style: str) -> tuple[str, int]:
+        number_id = next(filter(None, self._of_style(style, "numId")), "")
+        levels = self._lists[number_id].levels if number_id in self._lists else {}
+        linked = (at for at, one in levels.items() if value_in(one, "pStyle") == style)
         of_style = map(_integer, filter(None, self._of_style(style, "ilvl")))
         return number_id, next(linked, next(of_style, 0))
 
@@ -83,37 +92,37 @@ class ListNumbers:
         """What a style, and those that it builds on, say of a list."""
         for _ in range(_MOST_STYLES):
             found = self._styles.get(style)
-            yield _value_in(_first(_first(found, "pPr"), "numPr"), name)
-            style = _value_in(found, "basedOn")
+            yield value_in(first(first(found, "pPr"), "numPr"), name)
+            style = value_in(found, "basedOn")
 
 
 def _list(number: Any, definitions: dict[str, Any]) -> _List:
-    key = _value_in(number, "abstractNumId")
-    overrides = {_integer(_attribute(one, "ilvl")): one for one in _all(number, "lvlOverride")}
-    levels = [*_all(definitions.get(key), "lvl")]
-    levels += [level for one in overrides.values() for level in _all(one, "lvl")]
-    restarts = {at: _value_in(one, "startOverride") for at, one in overrides.items()}
+    key = value_in(number, "abstractNumId")
+    overrides = {_integer(attribute(one, "ilvl")): one for one in named(number, "lvlOverride")}
+    levels = [*named(definitions.get(key), "lvl")]
+    levels += [level for one in overrides.values() for level in named(one, "lvl")]
+    restarts = {at: value_in(one, "startOverride") for at, one in overrides.items()}
     return _List(
         key,
-        {_integer(_attribute(one, "ilvl")): one for one in levels},
+        {_integer(attribute(one, "ilvl")): one for one in levels},
         {at: _integer(start) for at, start in restarts.items() if start},
     )
 
 
 def _label(found: _List, level: int, counts: dict[int, int]) -> str:
     shown = found.levels[level]
-    kind = _value_in(shown, "numFmt")
+    kind = value_in(shown, "numFmt")
     if kind in ("bullet", "none"):
         return "• " if kind == "bullet" else ""
-    is_legal = _first(shown, "isLgl") is not None
+    is_legal = first(shown, "isLgl") is not None
 
     def number(match: re.Match[str]) -> str:
         at = int(match[1]) - 1
         count = counts.get(at, _start(found, at))
-        return written("" if is_legal else _value_in(found.levels.get(at), "numFmt"), count)
+        return written("" if is_legal else value_in(found.levels.get(at), "numFmt"), count)
 
-    text = _PLACEHOLDER.sub(number, _value_in(shown, "lvlText"))
-    return text if not text or _value_in(shown, "suff") == "nothing" else f"{text} "
+    text = _PLACEHOLDER.sub(number, value_in(shown, "lvlText"))
+    return text if not text or value_in(shown, "suff") == "nothing" else f"{text} "
 
 
 def written(kind: str, number: int) -> str:
@@ -184,29 +193,8 @@ _KINDS: dict[str, Callable[[int], str]] = {
 
 
 def _start(found: _List, level: int) -> int:
-    return _integer(_value_in(found.levels.get(level), "start"))
+    return _integer(value_in(found.levels.get(level), "start"))
 
 
 def _integer(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
-
-
-def _all(element: Any, name: str) -> Iterator[Any]:
-    """The children of that name, of whichever namespace."""
-    for child in element if element is not None else ():
-        if isinstance(child.tag, str) and child.tag.rpartition("}")[2] == name:
-            yield child
-
-
-def _first(element: Any, name: str) -> Any:
-    return next(_all(element, name), None)
-
-
-def _attribute(element: Any, name: str) -> str:
-    return element.get(element.tag.rpartition("}")[0] + "}" + name) or ""
-
-
-def _value_in(element: Any, name: str) -> str:
-    """The `val` of a child; "" without one."""
-    child = _first(element, name)
-    return "" if child is None else _attribute(child, "val")

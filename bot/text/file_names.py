@@ -16,7 +16,7 @@ _BEYOND_ASCII = re.compile(rb"[^\x00-\x7f]+")
 _DAILY = re.compile(b"(?:[\xb0-\xd7][\xa1-\xfe])+")  # GB 2312, level 1
 _EAST_ASIAN_LETTER = re.compile(r"[\u3005\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _EAST_ASIAN = re.compile(
-    r"[\x00-\x7f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef]+"
+    r"[\x00-\x7f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef\U0001f300-\U0001faff]+"
 )
 _BYTES = {"€": b"\x80", "\ufffd": b"\xff"}  # what is no pair; half a character
 _LOST = re.compile("\ufffd+")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -17,6 +18,11 @@ _DEEPEST = 6  # levels of JSON
 _ID_NAME = re.compile(r"(?:^|_)(?:id|ids|key|token|code|type|uuid|etag|version)$|^(?:ok|success)$")
 _ID = re.compile(r"[a-z]{2,4}_[\w-]{6,}|[0-9a-f-]{16,}|\d{12,}|[\w+/=-]{28,}", re.IGNORECASE)
 _EMPTY = frozenset({"", "ok", "success", "done", "true", "null"})
+_OPENING = re.compile(r"[{\[]")
+_MOST_VALUES = 50  # that are looked for in one text
+_AROUND = " \t\r\n\ufeff`,"
+_FENCE = re.compile(r"```\w{0,20}")
+_DECODER = json.JSONDecoder(strict=False)
 _WORDS = re.compile(r"[_\-.]+|(?<=[a-z])(?=[A-Z])")
 
 
@@ -45,20 +51,42 @@ def mend_characters(text: str) -> str:
 
 
 def readable_lines(text: str) -> str:
-    """The text unless it is JSON; else what of it people can read, "" if there is nothing."""
-    if not text.lstrip().startswith(("{", "[")):
-        return text
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+    """The text, and of the JSON in it what people can read; "" if there is nothing."""
+    parts = list(_words_and_values(text))
+    if len(parts) == 1:
         return text
     all_lines: list[str] = []
-    for line in _lines(value, "", 0):
+    for line in (line for part in parts for line in _lines(part, "", 0)):
         if line not in all_lines:
             all_lines.append(line)
         if len(all_lines) == _MOST_LINES:
             return "\n".join([*all_lines, "…"])
     return "\n".join(all_lines)
+
+
+def _words_and_values(text: str) -> Iterator[Any]:
+    """The values in a text, and the words before, between and after them."""
+    start = 0
+    for match in islice(_OPENING.finditer(text), _MOST_VALUES):
+        if match.start() < start:
+            continue
+        if (found := _value_at(text, match.start())) is not None:
+            yield _FENCE.sub("", text[start : match.start()]).strip(_AROUND)
+            yield found[0]
+            start = found[1]
+    yield _FENCE.sub("", text[start:]).strip(_AROUND)
+
+
+def _value_at(text: str, start: int) -> tuple[Any, int] | None:
+    """The object or list that begins there, and its end. A list may be words in brackets: it counts
+    if something is in it, or nothing else is in the text."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    is_all = not _FENCE.sub("", text[:start] + text[end:]).strip(_AROUND)
+    is_value = isinstance(value, dict) or any(isinstance(one, dict | list) for one in value)
+    return (value, end) if is_value or is_all else None
 
 
 def _lines(value: Any, name: str, depth: int) -> Iterator[str]:
@@ -70,6 +98,9 @@ def _lines(value: Any, name: str, depth: int) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _lines(item, name, depth + 1)
+    elif isinstance(value, str) and len(parts := list(_words_and_values(value))) > 1:
+        for part in parts:
+            yield from _lines(part, name, depth + 1)
     elif sentence := _readable_value(value, name):
         yield sentence[:_LONGEST]
 

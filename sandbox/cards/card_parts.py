@@ -1,6 +1,7 @@
 """The actions of CardKit's batch update, applied to a card body in place. Pure.
 
-Source: open.feishu.cn, cardkit-v1/card/batch_update.
+Source: open.feishu.cn, cardkit-v1/card/batch_update. `partial_update_element` and appended elements
+are not played.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from sandbox.cards.card_check import CardInvalid
 
 Merge = Callable[[dict[str, Any], dict[str, Any]], None]
 
-_PLACES = {"insert_before", "insert_after", "append"}
+_PLACES = {"insert_before", "insert_after"}
 
 
 def apply_actions(body: dict[str, Any], actions: list[Any], merge_settings: Merge) -> None:
@@ -30,8 +31,6 @@ def _apply(body: dict[str, Any], name: str, params: dict[str, Any], merge: Merge
         for element_id in params.get("element_ids", []):
             siblings, index = _place(body, element_id, 300314)
             del siblings[index]
-    elif name == "partial_update_element":
-        _partial_update(body, params)
     elif name == "update_element":
         siblings, index = _place(body, params.get("element_id"), 300313)
         element = params.get("element")
@@ -46,27 +45,9 @@ def _add(body: dict[str, Any], params: dict[str, Any]) -> None:
     elements, place = params.get("elements"), params.get("type")
     if not isinstance(elements, list) or place not in _PLACES:
         raise CardInvalid(300315, "Failed to add element")
-    target = params.get("target_element_id")
-    if place == "append" and not target:
-        siblings, index = body.setdefault("body", {}).setdefault("elements", []), None
-        siblings.extend(elements)
-        return
-    siblings, index = _place(body, target, 300315)
-    if place == "append":
-        siblings[index].setdefault("elements", []).extend(elements)
-        return
+    siblings, index = _place(body, params.get("target_element_id"), 300315)
     at = index + (place == "insert_after")
     siblings[at:at] = elements
-
-
-def _partial_update(body: dict[str, Any], params: dict[str, Any]) -> None:
-    siblings, index = _place(body, params.get("element_id"), 300313)
-    partial = params.get("partial_element")
-    if not isinstance(partial, dict):
-        raise CardInvalid(300313, "Failed to update element properties")
-    if partial.get("tag", siblings[index]["tag"]) != siblings[index]["tag"]:
-        raise CardInvalid(300312, "Unable to update element tag")
-    siblings[index].update(partial)
 
 
 def _place(node: Any, element_id: object, code: int) -> tuple[list[Any], int]:

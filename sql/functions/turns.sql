@@ -584,12 +584,13 @@ declare
   v_told constant jsonb := p_told;
   v_state text := 'sent';
 begin
-  if not p_plain and exists (
-    select from public.agent_messages m
-    where m.turn_id = p_turn_id and m.role = 'assistant' and m.status = 'pending'
-      and m.chunk <> p_chunk)
-  then
-    v_state := 'pending';
+  if not p_plain then
+    if exists (
+      select from public.agent_messages m
+      where m.turn_id = p_turn_id and m.role = 'assistant' and m.status = 'pending' and m.chunk <> p_chunk)
+    then
+      v_state := 'pending';
+    end if;
   end if;
   update public.agent_turns t set updated_at = now(), error = null, state = v_state
   where t.id = p_turn_id and t.user_id = p_user_id and t.state <> 'cancelled';

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,7 +12,6 @@ from lab.doubles.processes import eventually
 from memory.models import Origin
 from tests.acceptance.conftest import World, markdown
 from tests.acceptance.test_buttons import buttons, click, toast
-from tests.support.forking import run_script
 
 HELPFUL, UNHELPFUL, AGAIN = {"h": "helpful"}, {"h": "unhelpful"}, {"h": "again"}
 
@@ -99,24 +97,6 @@ def test_feedback_is_of_whoever_reads_the_card_and_can_be_taken_back(world: Worl
     assert "Thanks!" in toast(click(world, "Bob", question, HELPFUL))
     assert "removed" in toast(click(world, "Alice", question, HELPFUL))
     assert feedback(world, question) == [("Bob", "button", True)]
-
-
-def test_the_script_lists_what_was_said(world: World) -> None:
-    question, _ = world.ask("Alice", "hello there")
-    world.settled(question)
-    toast(click(world, "Bob", question, UNHELPFUL))
-    toast(click(world, "Alice", question, HELPFUL))
-    environment = {**os.environ, **world.bot.environment}
-
-    def said(*more: str) -> str:
-        done = run_script("feedback", "--chat", world.group, *more, env=environment)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    found = json.loads(said("--json", "--unhelpful"))
-    assert (found["helpful"], found["unhelpful"]) == (0, 1)
-    assert found["feedback"][0]["question"] == "hello there"
-    assert "1 helped, 1 did not" in said()
 
 
 def test_a_reaction_counts_as_feedback_until_it_is_taken_away(world: World) -> None:

@@ -193,12 +193,12 @@ def test_elements_are_added_changed_and_deleted_in_one_batch(entity):
             "params": {"type": "insert_after", "target_element_id": "answer", "elements": [line]},
         },
         {
-            "action": "partial_update_element",
-            "params": {"element_id": "answer", "partial_element": {"content": "done"}},
+            "action": "update_element",
+            "params": {"element_id": "answer", "element": {"tag": "markdown", "content": "done"}},
         },
     )
     assert code(answer) == 0
-    assert entity.shown() == [{"tag": "markdown", "element_id": "answer", "content": "done"}, line]
+    assert entity.shown() == [{"element_id": "answer", "tag": "markdown", "content": "done"}, line]
     assert (
         code(entity.batch({"action": "delete_elements", "params": {"element_ids": ["line"]}})) == 0
     )

@@ -21,6 +21,7 @@ from bot.documents.document import (
     split_sections,
 )
 from bot.documents.formats import base_cell, column_name, row_text, sections_of, sheet_cell
+from bot.feishu.documents import BaseField
 from tests.support.rows import every_row
 
 TABLE = (
@@ -139,7 +140,31 @@ def test_a_comment_names_its_passage_and_author() -> None:
     ],
 )
 def test_a_field_of_a_base_becomes_text(value: object, kind: int, text: str) -> None:
-    assert base_cell(value, kind) == text
+    assert base_cell(value, BaseField("n", kind)) == text
+
+
+@every_row(
+    ("value", "number_format", "currency", "text"),
+    [
+        (0.25, "0%", "", "25%"),
+        (0.125, "0.00%", "", "12.50%"),
+        (0.5, "%", "", "50%"),
+        (1234.5, "1,000.00", "", "1,234.50"),
+        (1234, "1,000", "", "1,234"),
+        (-12, "0.00", "EUR", "-€12.00"),
+        (9, "0", "MOP", "MOP 9"),
+        (8.5, "¥0.00", "", "¥8.50"),
+        (8, "¥", "", "¥8"),
+        ({"type": 2, "value": [0.25]}, "0.0%", "", "25.0%"),
+        ([0.25, 0.5], "0%", "", "0.25, 0.5"),
+        (True, "0%", "", "yes"),
+        (None, "0%", "", ""),
+    ],
+)
+def test_a_number_of_a_base_is_shown_as_its_field_shows_it(
+    value: object, number_format: str, currency: str, text: str
+) -> None:
+    assert base_cell(value, BaseField("n", 2, number_format, currency)) == text
 
 
 def test_cells_of_a_sheet_stand_in_one_line() -> None:

@@ -414,12 +414,36 @@ def test_pictures_and_charts_are_remarked() -> None:
     assert read("a.docx", document(body))["remarks"] == []
 
 
-def test_a_fraction_is_not_read_as_one_number() -> None:
+def formula(name: str, *parts: tuple[str, str], **properties: str) -> str:
+    signs = "".join(f'<m:{one} m:val="{sign}"/>' for one, sign in properties.items())
+    inside = "".join(f"<m:{one}><m:r><m:t>{text}</m:t></m:r></m:{one}>" for one, text in parts)
+    return f"<m:{name}><m:{name}Pr>{signs}</m:{name}Pr>{inside}</m:{name}>"
+
+
+SUM = (("e", "a+b"),)
+LIMITS = (("sub", "i=1"), ("sup", "n"), ("e", "i"))
+
+
+@every_row(
+    ("written", "text"),
+    [
+        (formula("f", ("num", "7"), ("den", "9")), "7/9"),
+        (formula("f", ("num", "a+b"), ("den", "2")), "(a+b)/2"),
+        (formula("d", *SUM) + "<m:r><m:t>c</m:t></m:r>", "(a+b)c"),
+        (formula("d", ("e", "x"), ("e", "y"), begChr="[", sepChr=",", endChr="]"), "[x,y]"),
+        (formula("d", ("e", "x"), begChr="{", endChr=""), "{x"),
+        (formula("nary", *LIMITS, chr="∑"), "∑_(i=1)^n i"),
+        (formula("nary", ("e", "x")), "∫ x"),
+        (formula("sSubSup", ("e", "x"), ("sub", "1"), ("sup", "2")), "x_1^2"),
+        (formula("rad", ("deg", "3"), ("e", "a+b")), "3√(a+b)"),
+        ("<m:m><m:mr><m:e><m:r><m:t>1</m:t></m:r></m:e><m:e><m:r><m:t>2</m:t></m:r></m:e></m:mr>"
+         "<m:mr><m:e><m:r><m:t>3</m:t></m:r></m:e></m:mr></m:m><!-- a matrix -->", "[1, 2; 3]"),
+    ],
+)  # fmt: skip
+def test_a_formula_is_read_as_people_type_it(written: str, text: str) -> None:
     math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
-    part = "<m:{0}><m:r><m:t>{1}</m:t></m:r></m:{0}>"
-    fraction = f"<m:f>{part.format('num', 7)}{part.format('den', 9)}</m:f>"
-    body = f"<w:p>{run('up to ')}<m:oMath {math}>{fraction}</m:oMath></w:p>"
-    assert "up to 7/9" in read("a.docx", document(body))["text"]
+    body = f"<w:p>{run('up to ')}<m:oMath {math}>{written}</m:oMath></w:p>"
+    assert read("a.docx", document(body))["text"] == f"up to {text}"
 
 
 def test_a_remark_on_what_is_marked_is_read() -> None:

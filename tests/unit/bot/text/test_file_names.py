@@ -66,6 +66,7 @@ def test_an_ending_is_what_follows_the_last_dot() -> None:
         ("Ää–Öö.txt", "Ää–Öö.txt"),
         ("员工手册.docx".encode().decode("gbk"), "员工手册.docx"),
         ("合同草案.pdf".encode().decode("gb18030"), "合同草案.pdf"),
+        ("测试😀.txt".encode().decode("gb18030"), "测试😀.txt"),
         ("2026年度财务汇总.xlsx".encode().decode("gbk", "replace"), "2026年度财务汇_.xlsx"),
         ("会议安排.pptx".encode().decode("cp932", "ignore"), "会议安排.pptx"),
         ("合同.pdf".encode().decode("cp437"), "合同.pdf"),

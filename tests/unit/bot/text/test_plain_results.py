@@ -31,7 +31,26 @@ def test_of_json_only_what_says_something_to_people_is_shown(value: Any, lines: 
     assert readable_lines(json.dumps(value, indent=1)) == lines
 
 
-@every_row("text", ["Published: hello", "", "[draft] of the plan", "{not json"])
+@every_row(
+    ("text", "lines"),
+    [
+        ('{"body": {"content": "{\\"text\\": \\"hello\\"}"}, "msg_type": "text"}', "hello"),
+        ('[{"type": "text", "text": "[{\\"title\\": \\"OAK\\"}]"}]', "title: OAK"),
+        ('Sent. {"title": "OAK", "message_id": "om_1"}\nDone for today.',
+         "Sent.\ntitle: OAK\nDone for today."),
+        ('```json\n{"title": "OAK"}\n```', "title: OAK"),
+        ('```\n["OAK", 7]\n```', "OAK\n7"),
+        ('{"title": "OAK"}\n{"title": "ELM"}\n', "title: OAK\ntitle: ELM"),
+        ('\ufeff{"title": "OAK"}', "title: OAK"),
+    ],
+)  # fmt: skip
+def test_json_in_text_and_in_json_is_read_too(text: str, lines: str) -> None:
+    assert readable_lines(text) == lines
+
+
+@every_row(
+    "text", ["See [1] and {it}.", "Published: hello", "", "[draft] of the plan", "{not json"]
+)
 def test_words_stay_as_they_are(text: str) -> None:
     assert readable_lines(text) == text
 
