@@ -33,8 +33,13 @@ from pydantic import ValidationError
 from bot.agents.mcp import relay
 from bot.agents.mcp.config import McpServer
 from bot.agents.mcp.relay import MOST_BYTES
-from bot.agents.mcp.schemas import SchemaUnfit, repaired_schema
-from bot.agents.mcp.translation import RESULT_FIELDS, repair_result, repaired_answer
+from bot.agents.mcp.translation import (
+    RESULT_FIELDS,
+    SchemaUnfit,
+    repair_result,
+    repaired_answer,
+    repaired_schema,
+)
 from memory.text import visible_line
 
 log = structlog.get_logger()

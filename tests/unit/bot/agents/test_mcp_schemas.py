@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.agents.mcp.schemas import SchemaUnfit, repaired_schema
+from bot.agents.mcp.translation import SchemaUnfit, repaired_schema
 from tests.support.rows import every_row
 
 TEXT = {"type": "string"}
