@@ -132,7 +132,7 @@ def base_fields(app_token: str, table_id: str) -> dict[str, Any]:
             "type": one["type"],
             "ui_type": _UI_TYPES.get(one["type"], "Text"),
             "is_primary": index == 0,
-            "property": one.get("property"),
+            **({"property": one["property"]} if "property" in one else {}),
         }
         for index, one in enumerate(_table(app_token, table_id)["fields"])
     ]
