@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import posixpath
 import re
 import resource
 import sys
@@ -23,7 +24,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
 
-from bot.files.cell_comments import cell_comments
 from bot.files.decoding import decode
 from bot.files.number_formats import EAST_ASIAN_FORMATS, shown
 from bot.files.pdf_forms import form_values, remarks_on
@@ -63,6 +63,7 @@ _ADDRESSES = 4  # times the data: libraries reserve addresses that they never fi
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an Office file of before 2007, or one with a password
 _XML_LIMITS = (2, 89, 114)  # libxml2: no memory, entity loop, resource limit
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
+_LARGEST = 5_000_000  # bytes of a part of a workbook
 
 
 def plain_characters(text: str) -> str:
@@ -311,6 +312,56 @@ def _transitional(data: bytes) -> bytes:
                     content = content.replace(strict, transitional)
                 renamed.writestr(part, content)
     return packed.getvalue()
+
+
+def cell_comments(data: bytes, sheet: str) -> Iterator[str]:
+    """A line for each comment of the `sheet`, named by its part. `openpyxl` leaves comments out
+    where it reads row by row.
+
+    Excel stores a conversation twice, as comments with answers and as a note for older programs,
+    which says first what it is.
+    """
+    folder, name = posixpath.split(sheet.lstrip("/"))
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        targets = [
+            (one.get("Type", ""), one.get("Target", ""))
+            for one in _elements(archive, f"{folder}/_rels/{name}.rels", "Relationship")
+        ]
+        for kind, element, text in (
+            ("/threadedComment", "threadedComment", "text"),
+            ("/comments", "comment", "t"),
+        ):
+            comments = [
+                (one.get("ref", ""), _words(one, text))
+                for type_name, target in targets
+                if type_name.endswith(kind)
+                for one in _elements(archive, _path(folder, target), element)
+            ]
+            yield from (f"Comment at {cell}: {words}" for cell, words in comments if words)
+            if comments:
+                return
+
+
+def _path(folder: str, target: str) -> str:
+    if target.startswith("/"):
+        return target.lstrip("/")
+    return posixpath.normpath(posixpath.join(folder, target))
+
+
+def _elements(archive: zipfile.ZipFile, part: str, name: str) -> Iterator[Any]:
+    """The elements of that name in a part; none if there is no such part."""
+    from lxml import etree  # type: ignore[import-untyped]
+
+    if part not in archive.NameToInfo or archive.getinfo(part).file_size > _LARGEST:
+        return
+    parser = etree.XMLParser(resolve_entities=False, recover=True)
+    root = etree.fromstring(archive.read(part), parser)
+    yield from root.iter(f"{{*}}{name}") if root is not None else ()
+
+
+def _words(element: Any, name: str) -> str:
+    words = "".join(one.text or "" for one in element.iter(f"{{*}}{name}"))
+    return " ".join(words.split())
 
 
 _READERS: dict[str, Callable[[bytes, list[str]], Iterator[str]]] = {

@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from bot.files.word_xml import attribute, first, named, value_in
-
 _MOST_DIGITS = 6
 _MOST_STYLES = 12  # that a style builds on
 _PLACEHOLDER = re.compile("%([1-9])")
@@ -198,3 +196,29 @@ def _start(found: _List, level: int) -> int:
 
 def _integer(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
+
+
+def element_name(element: Any) -> str:
+    """The name without its namespace; "" for comments and processing instructions."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def named(element: Any, name: str) -> Iterator[Any]:
+    """The children of that name; none of None."""
+    return (one for one in (() if element is None else element) if element_name(one) == name)
+
+
+def first(element: Any, name: str) -> Any:
+    """The first child of that name, or None."""
+    return next(named(element, name), None)
+
+
+def attribute(element: Any, name: str) -> str:
+    """An attribute in the namespace of its element; "" without one."""
+    return element.get(element.tag.rpartition("}")[0] + "}" + name) or ""
+
+
+def value_in(element: Any, name: str, default: str = "") -> str:
+    """The `val` of the first child of that name, else the default."""
+    child = first(element, name)
+    return default if child is None else attribute(child, "val")
