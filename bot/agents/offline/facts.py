@@ -34,8 +34,8 @@ _WRONG = (
 )
 _CORRECTION = re.compile(
     rf"^\W*(?:{_WRONG})[\s,.;:，。：；]*(?:(?:it|that|this)(?:'s|’s| is| was)?(?: (?:now|actually"
-    r"|really))?\b\s*)?"
-    r"(?:应该|现在|已经)*(?:改到了?|改成了?|是)?[，,：:\s]*(.+)",
+    r"|really))?(?: back(?: to\b|(?= (?:in|on|at|by|with|from|until)\b)))?\b\s*)?"
+    r"(?:应该|现在|已经|又)*(?:改[到回]了?|改成了?|是)?[，,：:\s]*(.+)",
     re.IGNORECASE | re.DOTALL,
 )
 _BUT = re.compile(r"^.{0,60}?[，,；;]\s*(?:而是|应该是|是|but\s|it(?:'s| is)\s)(.+)", re.DOTALL)

@@ -452,6 +452,10 @@ def test_a_fact_is_forgotten_and_corrected(
         ("the ratio is 3:1", "no, it is 4:1", "the ratio is 4:1"),
         ("打样在3月4日 14:00", "不对，是3月12日 9:30", "打样在3月12日 9:30"),
         ("打样在 3 月 4 日", "不对，是 3 月 12 日", "打样在 3 月 12 日"),
+        ("the dinner is at the pier", "no, it is back in the hall", "the dinner is in the hall"),
+        ("our standup is at 9:45", "no, it's back to 9:15", "our standup is at 9:15"),
+        ("my trouble is a headache", "no, it is back pain", "my trouble is back pain"),
+        ("发布会在3月10号", "不对，又改回3号了", "发布会在3号"),
     ],
 )
 def test_a_time_or_a_ratio_is_a_value_and_no_statement(
