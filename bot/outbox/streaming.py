@@ -147,6 +147,7 @@ class CardStream:
         self._working = working
         self._staged = ("", 0.0)  # the stage that is shown, and since when (monotonic s)
         self._latest = Progress()
+        self._rendered: tuple[Progress, str] | None = None
         self._spoken, self._changed, self._over = (asyncio.Event() for _ in range(3))
         self._shown, self._shown_at = "", 0.0  # the text, and when it came (monotonic s)
         self._creating = False
@@ -244,7 +245,7 @@ class CardStream:
 
     async def _open(self) -> LiveCard:
         self._creating = True
-        self._note_shown(self._render(self._latest))
+        self._note_shown(self._markdown())
         element = cards.answer_id(self._opening.turn_id, 0)
         working = self._working
         stage = working.stage(self._latest) if working else ""
@@ -274,7 +275,7 @@ class CardStream:
             await self._until_changed()
             if self._over.is_set():
                 return
-            markdown, stage = self._render(self._latest), self._due_stage()
+            markdown, stage = self._markdown(), self._due_stage()
             if not stage and (markdown == self._shown or self._line_due_s(markdown) > 0):
                 continue
             try:
@@ -298,12 +299,18 @@ class CardStream:
         """Returns when there is something new to show, half a line has waited long enough, or the
         seconds have moved on."""
         due = [self._stage_due_s()] if self._working else []
-        if (markdown := self._render(self._latest)) != self._shown:
+        if (markdown := self._markdown()) != self._shown:
             due.append(self._line_due_s(markdown))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(due, default=None)):
                 await self._changed.wait()
         self._changed.clear()
+
+    def _markdown(self) -> str:
+        """The latest text as the card shows it, rendered once."""
+        if self._rendered is None or self._rendered[0] is not self._latest:
+            self._rendered = self._latest, self._render(self._latest)
+        return self._rendered[1]
 
     def _note_shown(self, markdown: str) -> None:
         self._shown, self._shown_at = markdown, time.monotonic()
