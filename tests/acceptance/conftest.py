@@ -63,6 +63,21 @@ class World:
             stop(extra)
         return self
 
+    def replace_worker(self) -> None:
+        """A new worker, which remembers no refusal and holds nothing of any chat."""
+        self.bot.workers[-1].terminate()
+        self.bot.start_worker()
+
+    @contextlib.contextmanager
+    def without_scopes(self, *scopes: str) -> Iterator[None]:
+        """The app lacks `scopes` meanwhile; afterwards the bot does not remember that it did."""
+        self.platform.post("/switches", **dict.fromkeys(scopes, False))
+        try:
+            yield
+        finally:
+            self.platform.post("/switches", **dict.fromkeys(scopes, True))
+            self.replace_worker()
+
     def in_a_new_group(self, *, name: str = "Test", told: bool = False) -> World:
         """The same bot, seen from a new group of everybody; `told`: it hears that it was added, and
         says its first words."""

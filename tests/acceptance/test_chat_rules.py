@@ -34,9 +34,8 @@ def group(world: World) -> World:
 
 @pytest.fixture
 def unreadable(world: World) -> Iterator[None]:
-    world.platform.post("/switches", **{"im:chat:readonly": False})
-    yield
-    world.platform.post("/switches", **{"im:chat:readonly": True})
+    with world.without_scopes("im:chat:readonly"):
+        yield
 
 
 def decided(world: World, message: str) -> dict[str, Any]:
@@ -181,11 +180,8 @@ def test_a_form_of_somebody_who_is_a_manager_no_more_changes_nothing(group: Worl
     form = group.ask_alone("Alice", "/settings")
     with psycopg.connect(group.database_url, autocommit=True) as database:
         database.execute("delete from chat_managers where chat_id = %s", (group.group,))
-    group.platform.post("/switches", **{"im:chat:readonly": False})
-    try:
+    with group.without_scopes("im:chat:readonly"):
         assert "im:chat:readonly" in markdown(submitted(group, "Alice", form, mode="all"))
-    finally:
-        group.platform.post("/switches", **{"im:chat:readonly": True})
     assert group.rows("select 1 from chat_rules where chat_id = %s", group.group) == []
 
 

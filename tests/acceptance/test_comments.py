@@ -247,15 +247,12 @@ def test_what_the_app_cannot_read_is_read_as_the_commenter_who_is_connected(
     p2p = next(c["chat_id"] for c in chats if c["mode"] == "p2p" and alice in c["members"])
     connected(world, p2p, "Alice")
     own = ("docs:document.content:read", "docx:document:readonly")
-    world.platform.post("/switches", **dict.fromkeys(own, False))
-    try:
+    with world.without_scopes(*own):
         plan.asked("Bob", f"@{world.bot_name} what is the code?", quote="Launch")
         assert SECRET not in told(world)
         assert "could not be read" in told(world)
         plan.asked("Alice", f"@{world.bot_name} what is the code?", quote="Launch")
         assert SECRET in told(world)
-    finally:
-        world.platform.post("/switches", **dict.fromkeys(own, True))
 
 
 @pytest.mark.slow

@@ -195,8 +195,7 @@ def test_a_person_who_left_is_named_plainly_and_that_is_what_is_stored(world: Wo
 
 
 def test_when_only_mentions_arrive_everything_else_still_works(world: World) -> None:
-    world.platform.post("/switches", **{"im:message.group_msg": False})
-    try:
+    with world.without_scopes("im:message.group_msg"):
         first, _ = world.ask("Alice", "remember the green folder")
         unheard = world.say("Bob", "what about the folder?")
         world.model.forget()
@@ -204,8 +203,6 @@ def test_when_only_mentions_arrive_everything_else_still_works(world: World) -> 
         (request,) = world.model.requests()
         assert "remember the green folder" in json.dumps(request["body"])
         assert not world.rows("select 1 from agent_decisions where message_id = %s", unheard)
-    finally:
-        world.platform.post("/switches", **{"im:message.group_msg": True})
 
 
 def test_a_model_cannot_notify_everybody_or_inject_a_tag(world: World) -> None:

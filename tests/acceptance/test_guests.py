@@ -45,10 +45,7 @@ def asks_as_guest(world: World, who: str, text: str, tenant: str, **more: str) -
 def test_hosts_and_guests_talk_to_the_bot_in_one_thread_each_with_their_own_memory(
     world: World,
 ) -> None:
-    world.platform.post(
-        "/switches", **{"im:message.group_msg": False}
-    )  # the events of guests are ours
-    try:
+    with world.without_scopes("im:message.group_msg"):  # the events of guests are ours
         third = "陈晨"
         root, _ = world.ask("Alice", "our word is apricot")
         world.settled(root)
@@ -62,8 +59,6 @@ def test_hosts_and_guests_talk_to_the_bot_in_one_thread_each_with_their_own_memo
         again = asks_as_guest(world, "Bob", "what is my word?", "guests", **thread)
         world.answer(again)
         world.settled(again)
-    finally:
-        world.platform.post("/switches", **{"im:message.group_msg": True})
 
     told = prompt_of(world.model.requests()[-1])
     assert any("my word is plum" in text for role, text in told if role == "user")

@@ -18,13 +18,9 @@ def test_names_outlive_the_process_that_asked_for_them(world: World) -> None:
     assert (names(world)[alice], names(world)[bob]) == ("Alice", "Bob")
     assert world.bot_id not in names(world)
 
-    world.bot.workers[-1].terminate()
-    world.platform.post("/switches", **{"contact:user.basic_profile:readonly": False})
-    try:
-        world.bot.start_worker()
+    with world.without_scopes("contact:user.basic_profile:readonly"):
+        world.replace_worker()
         question, _ = world.ask("Alice", "hello")
-    finally:
-        world.platform.post("/switches", **{"contact:user.basic_profile:readonly": True})
 
     (row,) = world.rows(
         "select actor_name from agent_messages where turn_id = %s and role = 'user'", question

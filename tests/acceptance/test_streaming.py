@@ -222,7 +222,7 @@ def test_a_card_that_cardkit_gives_up_is_replaced_by_an_ordinary_one(live: World
     sent = assert_one_finished_card(live, question)
 
     assert not sent["card_id"]
-    replace_worker(live)
+    live.replace_worker()
 
 
 def test_without_the_scope_replies_are_ordinary_cards_and_cardkit_is_left_alone(
@@ -239,13 +239,7 @@ def test_without_the_scope_replies_are_ordinary_cards_and_cardkit_is_left_alone(
     second, _ = live.ask("Alice", "tell me again")
     assert_one_finished_card(live, second)
     assert len(operations(live)) == 1, "CardKit was asked again within ten minutes"
-    replace_worker(live)
-
-
-def replace_worker(world: World) -> None:
-    """A new worker, which knows of no refusal."""
-    world.bot.workers[-1].terminate()
-    world.bot.start_worker()
+    live.replace_worker()
 
 
 def test_the_buttons_come_with_the_final_text_and_can_be_pressed(live: World) -> None:

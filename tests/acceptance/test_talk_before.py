@@ -39,7 +39,7 @@ def test_so_is_what_was_said_after_a_conversation_had_ended(world: World) -> Non
         " started_at = started_at - 3600000 where chat_id = %s returning chat_id",
         world.group,
     )
-    replace_worker(world)
+    world.replace_worker()
     world.say("Bob", "the handover moved to 10 March")
     world.ask("Alice", "when is the handover?")
 
@@ -104,9 +104,3 @@ def test_feishu_is_asked_once_for_it(world: World) -> None:
 
 def _lists(call: dict[str, object]) -> bool:
     return call["method"] == "GET" and call["path"] == "/open-apis/im/v1/messages"
-
-
-def replace_worker(world: World) -> None:
-    """A new worker, which holds nothing of any chat."""
-    world.bot.workers[-1].terminate()
-    world.bot.start_worker()
