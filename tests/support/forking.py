@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from bot.process.plan import PLAN_VARIABLE
 from lab.doubles import processes
 from lab.doubles.processes import ROOT
 
@@ -38,6 +39,7 @@ _IMPORTED = (
     "app",
     "bot.intake.receiving",
     "bot.operations.doctor.checks",
+    "bot.operations.startup_checks",
     "gunicorn.glogging",
     "gunicorn.app.wsgiapp",
     "memory.backends.supabase",
@@ -117,9 +119,18 @@ def launch(
     """Starts a program of this repository by a fork, and everything else as usual."""
     if command[:2] != [sys.executable, "-m"] or command[2] not in _PROGRAMS:
         return processes.spawn(command, env, cwd, out)
+    if command[2] == "gunicorn":
+        env = _with_plan(env, cwd)
     with Path(os.devnull).open("rb") as nothing:
         fds = [nothing.fileno(), out.fileno(), out.fileno()]
         return Forked(command[2:], env, cwd, fds)
+
+
+def _with_plan(env: Mapping[str, str], cwd: Path) -> Mapping[str, str]:
+    """Hands the plan over, as the supervisor does. Where the settings are refused, the process
+    itself shall say so."""
+    checked = run_module("bot.operations.startup_checks", env=env, cwd=cwd)
+    return {**env, PLAN_VARIABLE: checked.stdout} if checked.returncode == 0 else env
 
 
 def run_script(script: str, *arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:

@@ -30,10 +30,10 @@ SHAPES = {
     "mixed punctuation": "，。、 ,.!？",
     "words": "and so, please ",
 }
-_BASE = 500
+_BASE = 250
 _LARGEST = 8
-# Below this, a text of 4,000 characters is examined fast enough whatever the ratio.
-_FLOOR_S = 0.004
+# Below this, a text of 2,000 characters is examined fast enough whatever the ratio.
+_FLOOR_S = 0.002
 _MOST = 2.8  # how much longer for twice the text; 2 is linear and 4 is quadratic
 _CUT_S = 0.1
 _ABORT_S = 1.0

@@ -132,12 +132,10 @@ def _whole(read: Read) -> Read:
     return whole
 
 
-def offences(read: Read) -> list[str]:
-    return [
-        f"{name}: {slow}"
-        for name, make in hostile_texts()
-        if (slow := grows_too_fast(_whole(read), make) or _takes_too_long(read, make))
-    ]
+def offences(read: Read) -> Iterator[str]:
+    for name, make in hostile_texts():
+        if slow := grows_too_fast(_whole(read), make) or _takes_too_long(read, make):
+            yield f"{name}: {slow}"
 
 
 def _takes_too_long(read: Read, make: Callable[[int], str]) -> str | None:
@@ -149,7 +147,7 @@ def _takes_too_long(read: Read, make: Callable[[int], str]) -> str | None:
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_hostile_text_is_read_in_linear_time(name: str) -> None:
-    assert offences(READERS[name]) == []
+    assert list(offences(READERS[name])) == []
 
 
 def test_the_functions_are_found() -> None:
@@ -160,7 +158,7 @@ def test_a_slow_parser_is_noticed() -> None:
     def slow(text: str) -> int:
         return sum(text[:at].count("[") for at in range(len(text)))
 
-    assert offences(slow)
+    assert any(offences(slow))
 
 
 @pytest.mark.parametrize("kind", ["text", "post", "interactive", "file"])
