@@ -44,6 +44,7 @@ def fields(text: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 
+@cache
 def written(folder: Path) -> tuple[set[str], tuple[str, ...]]:
     """All that stands in quotes in a room, and what those keys begin with that are put together."""
     words, beginnings = set[str](), set[str]()
@@ -73,10 +74,11 @@ def imports(tree: ast.Module) -> dict[str, str]:
 
 def catalogue_of(call: ast.Call, module: Path, imported: dict[str, str]) -> Path | None:
     """The English catalogue that `say(...)` or `texts.say(...)` reads; None for another `say`."""
-    function = ast.unparse(call.func)
-    owner, _, name = function.rpartition(".")
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if name not in ("say", "both", "template"):
         return None
+    function = ast.unparse(call.func)
+    owner, _, _ = function.rpartition(".")
     full = imported.get(owner or function)
     path = BOT.parent / full.replace(".", "/") if full else module.with_suffix("")
     found = [one.with_name(f"{one.name}.en.po") for one in (path, path.parent)]
