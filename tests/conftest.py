@@ -28,7 +28,7 @@ settings.register_profile(
     "steady",
     deadline=None,
     derandomize=not depth.IS_DEEP,
-    max_examples=depth.count("PROPERTY_EXAMPLES", short=50, deep=500),
+    max_examples=depth.count("PROPERTY_EXAMPLES", short=25, deep=500),
 )
 settings.load_profile("steady")
 
