@@ -17,7 +17,7 @@ from bot.agents.running_turns import Stops
 from bot.agents.summaries import Summarise, extractive_summary
 from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
-from bot.feishu.denials import Denials
+from bot.feishu.errors import Denials
 from bot.files.reading import FileReader
 from bot.hooks import Hooks
 from bot.listening.transcript import HeldTranscripts

@@ -21,7 +21,7 @@ from bot.answering.request_rate import build_judge
 from bot.features.registry import HOOKS, TOOLS
 from bot.feishu.authorization import UserAuthorization
 from bot.feishu.client import FeishuClient
-from bot.feishu.pacing import SharedPace
+from bot.feishu.transport import SharedPace
 from bot.people.membership import Membership, NameKeeper
 from bot.people.people_directory import BotIdentity, People
 from bot.people.personal_access import PersonalAccess

@@ -18,8 +18,7 @@ from bot.feishu.caller import Caller, RetryPolicy
 from bot.feishu.errors import Unintelligible
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import required_text
-from bot.feishu.pacing import FairPacer, Pacer, SharedPace
-from bot.feishu.transport import ApiRequest
+from bot.feishu.transport import ApiRequest, FairPacer, Pacer, SharedPace
 
 # What the error tables of these pages say.
 _SHOWS_TIMES = frozenset({"show_only_free_busy", "public"})

@@ -17,8 +17,7 @@ from bot.feishu.caller import NO_RETRY, Caller, RetryPolicy
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import required_text
 from bot.feishu.other_events import CommentPlace, CommentReply, CommentThread
-from bot.feishu.pacing import FairPacer, Pacer, SharedPace
-from bot.feishu.transport import ApiRequest
+from bot.feishu.transport import ApiRequest, FairPacer, Pacer, SharedPace
 
 MOST_QUERY = 50
 _MOST_BYTES = 32 * 1024 * 1024  # 10 MB of a document, as JSON may write it

@@ -26,7 +26,7 @@ import structlog
 import bot.answering.texts
 import bot.outbox.texts
 from bot.feishu.errors import FeishuFailure
-from bot.feishu.pacing import OwnSlots, SharedPace, SharedSlots
+from bot.feishu.transport import OwnSlots, SharedPace, SharedSlots
 from bot.listening.conversation_store import (
     ChatConversations,
     decision_args,

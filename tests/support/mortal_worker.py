@@ -27,13 +27,13 @@ import structlog
 from bot import wiring
 from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.manager import Manager, Stores
-from bot.answering.giving_up import give_up
+from bot.answering.unfinished_turns import give_up
 from bot.features.registry import TOOLS
 from bot.feishu import transport
 from bot.feishu.caller import NO_RETRY
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Unreachable
-from bot.feishu.pacing import SharedPace
+from bot.feishu.transport import SharedPace
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.table import JobTable
 from bot.services import Services

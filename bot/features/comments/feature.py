@@ -28,14 +28,16 @@ from bot.features.comments.reading import (
     thread_of,
 )
 from bot.features.feature import Feature
-from bot.feishu.comment_text import mentioned_in, replies_of, reply_text
 from bot.feishu.events import COMMENT_ADDED, Envelope
 from bot.feishu.other_events import (
     CommentNotice,
     CommentReply,
     CommentThread,
     comment_message_key,
+    mentioned_in,
     parse_comment,
+    replies_of,
+    reply_text,
 )
 from bot.listening.chat_rules import NOTHING_SPENT, BotBudget
 from bot.listening.conversation_store import ChatConversations, decision_args

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 import structlog
 
+from bot.answering.unfinished_turns import finish_left_cards
 from bot.feishu import cards
 from bot.feishu.errors import Unreachable
-from bot.outbox.pending_replies import finish_left_cards
 from bot.outbox.texts import say_both
 from bot.people.people_directory import People
 from bot.services import Services
