@@ -69,13 +69,12 @@ class BaseField:
 
 @dataclass(frozen=True, slots=True)
 class FoundDocument:
-    """A result of the search, without marks of highlighting; `edited_s` since the epoch."""
+    """A result of the search, without marks of highlighting."""
 
     url: str
     title: str
     summary: str
     owner: str
-    edited_s: int
     is_foreign: bool = False
 
 
@@ -283,7 +282,6 @@ def _found_document(unit: Mapping[str, Any]) -> FoundDocument:
         _without_highlights(unit.get("title_highlighted")),
         _without_highlights(unit.get("summary_highlighted")),
         as_text(meta.get("owner_name")),
-        _number(meta.get("update_time")),
         meta.get("is_cross_tenant") is True,
     )
 

@@ -152,7 +152,7 @@ async def _play_turn(
         context.root_id,
         ours=True,
     )
-    await store.mark_sent_and_tell(
+    await store.mark_sent(
         context,
         turn_id=question_id,
         chunk=0,

@@ -168,7 +168,7 @@ class JobTable:
             suspects=tuple(row["suspects"]),
             workers=row["workers"],
             stops=tuple(row["stops"]),
-            now_s=row.get("now_s", 0.0),  # not there while the functions are those of before
+            now_s=row["now_s"],
         )
 
     async def close_places(self, worker: int) -> None:

@@ -56,7 +56,7 @@ Point = Literal[
     "unkept", "kept", "unwritten", "written",
 ]  # fmt: skip
 
-_MARKS = frozenset({"mark_sent", "mark_sent_and_tell", "keep_offer", "change_turn"})
+_MARKS = frozenset({"mark_sent", "keep_offer", "change_turn"})
 _STEPS = {  # the calls around which a worker can die: before, and once they are done
     **dict.fromkeys(_MARKS, ("after", "marked")),
     "keep_turn": ("unkept", "kept"),
