@@ -178,8 +178,8 @@ def comment_message_key(file_type: str, reply_id: str) -> str:
 
 
 def place_of_comment_key(key: str, chat_id: str) -> tuple[CommentPlace, str]:
-    """Place and id of the reply that `message_key` named, in the thread `doc:{token}:{comment_id}`.
-    Raises ValueError for what is none."""
+    """Returns the place and id of the reply that `comment_message_key` named, in the thread
+    `doc:{token}:{comment_id}`. Raises ValueError for any other key."""
     _, file_type, reply_id = key.split(":")
     _, file_token, comment_id = chat_id.split(":")
     return CommentPlace(file_token, file_type, comment_id), reply_id

@@ -240,7 +240,7 @@ class JobTable:
         return bool(await self._value("is_stopped", turn_id))
 
     async def run(self, statement: Statement) -> None:
-        """Runs a statement such as `private_look_up`."""
+        """Runs a statement such as `private_lookup_statement`."""
         async with self._connection() as connection:
             await connection.ask(statement.sql.encode(), statement.params)
 

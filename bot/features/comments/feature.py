@@ -171,7 +171,7 @@ async def _comment(
     bot: Person,
     received_ms: int,
 ) -> CommentQuestion:
-    """Raises `NotRead` where the comment was deleted meanwhile."""
+    """Raises `ThreadNotRead` where the comment was deleted meanwhile."""
     asking_reply = thread.reply(notice.reply_id)
     if asking_reply is None:
         raise ThreadNotRead("deleted")

@@ -47,7 +47,7 @@ class ThreadNotRead(Exception):
 
 
 async def thread_of(services: Services, notice: CommentNotice) -> CommentThread:
-    """The thread. Raises `NotRead`, or a failure that is worth another attempt."""
+    """The thread. Raises `ThreadNotRead`, or a failure that is worth another attempt."""
     try:
         comment_thread = await services.feishu.comments.thread(notice.place)
     except FeishuError as error:
