@@ -28,4 +28,4 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=40s \
   CMD ["python", "-c", "import os, urllib.request as http; http.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/healthz', timeout=4)"]
 
 # One command: web process and, without DATABASE_URL, database and workers beside it.
-CMD ["python", "-m", "bot.process"]
+CMD ["python", "-m", "bot.process.supervisor"]

@@ -19,7 +19,7 @@ _START_LINES = ("Starting gunicorn", "Listening at", "Using worker", "Booting wo
 _plan = plan.read_plan()
 if _plan.workers and not plan.is_supervised():
     os.environ[plan.PLAN_VARIABLE] = _plan.as_json()
-    os.execv(sys.executable, [sys.executable, "-m", "bot.process", *sys.argv[1:]])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-m", "bot.process.supervisor", *sys.argv[1:]])  # noqa: S606
 plan.tie_to_supervisor()
 if not plan.is_supervised():
     _plan.say_remarks()

@@ -17,7 +17,7 @@ from bot.agents.running_turns import Stops
 from bot.agents.summaries import Summarise, extractive_summary
 from bot.conversation import Judge
 from bot.feishu.client import FeishuClient
-from bot.feishu.denials import Denials
+from bot.feishu.errors import Denials
 from bot.files.reading import FileReader
 from bot.hooks import Hooks
 from bot.listening.transcript import HeldTranscripts
@@ -54,8 +54,8 @@ class Services:
     embedder: Embedder | None = None
     # puts the conversation's background job into the queue; raises `QueueUnavailable`
     queue_tending: Callable[[AgentMemoryContext], Awaitable[None]] | None = None
-    # queues what comes after a turn (`bot.queue.table.private_look_up`), where the memory cannot;
-    # raises `QueueUnavailable`
+    # queues what comes after a turn (`bot.queue.table.private_lookup_statement`), where the
+    # memory cannot; raises `QueueUnavailable`
     run_on_queue: Callable[[Statement], Awaitable[None]] | None = None
     # queues the next step of an import (`JobTable.queue_import`); raises `QueueUnavailable`
     queue_import: Callable[[int, Mapping[str, object]], Awaitable[None]] | None = None

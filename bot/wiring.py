@@ -7,8 +7,6 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import structlog
-
 from bot.agents.configured_models import Meter, Models
 from bot.agents.embeddings import build_embedder
 from bot.agents.manager import Manager, Stores
@@ -21,7 +19,7 @@ from bot.answering.request_rate import build_judge
 from bot.features.registry import HOOKS, TOOLS
 from bot.feishu.authorization import UserAuthorization
 from bot.feishu.client import FeishuClient
-from bot.feishu.pacing import SharedPace
+from bot.feishu.transport import SharedPace
 from bot.people.membership import Membership, NameKeeper
 from bot.people.people_directory import BotIdentity, People
 from bot.people.personal_access import PersonalAccess
@@ -51,7 +49,6 @@ from memory.tables.user_tokens import UserTokenStore
 if TYPE_CHECKING:
     from memory.accounts import AccountLinker
 
-log = structlog.get_logger()
 
 _OF_ONE_PERSON = 4  # a quarter of a worker's places
 _LEAST_OF_ONE_PERSON = 8  # turns that wait for a slow model take no place from others

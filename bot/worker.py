@@ -22,7 +22,7 @@ from functools import partial
 import structlog
 
 from bot.answering.between_turns import handle_tending
-from bot.answering.giving_up import give_up
+from bot.answering.unfinished_turns import give_up, tend_left_cards, tend_pending_replies
 from bot.card_actions.clicks import ask_again, handle_click
 from bot.card_actions.confirmation import consent_to_pending
 from bot.card_actions.menu_and_reactions import handle_menu_press, handle_reaction
@@ -50,7 +50,6 @@ from bot.operations.startup_checks import (
     require_files,
     require_port,
 )
-from bot.outbox.pending_replies import tend_left_cards, tend_pending_replies
 from bot.outbox.retractions import (
     handle_retraction,
     tend_receipts,

@@ -9,13 +9,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 from psycopg import errors, generators, pq
 from psycopg.rows import TupleRow
-
-T = TypeVar("T")
 
 _MOST_PREPARED = 8  # of one connection: each costs the server memory until it is closed
 _GOOD = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)

@@ -190,33 +190,13 @@ class MemoryStore:
         chunk: int,
         content: str,
         message_id: str,
-    ) -> TurnState:
-        """Records that card `chunk` was delivered as `message_id` with the final text `content`."""
-        row = await self._call(
-            "mark_sent",
-            context,
-            p_turn_id=turn_id,
-            p_chunk=chunk,
-            p_content=content,
-            p_message_id=message_id,
-        )
-        state: TurnState = row["state"]
-        return state
-
-    async def mark_sent_and_tell(
-        self,
-        context: AgentMemoryContext,
-        *,
-        turn_id: str,
-        chunk: int,
-        content: str,
-        message_id: str,
         telling: Mapping[str, object] | None = None,
         then: Statement | None = None,
         plain: bool = False,
         was_streamed: bool = True,
     ) -> tuple[TurnState, Json]:
-        """Does `mark_sent` and the other writes of a delivered card in one transaction.
+        """Records that card `chunk` was delivered as `message_id` with the final text `content`,
+        with the other writes of a delivered card in one transaction.
 
         `telling` are the arguments of the SQL function `tell_conversation`, which records the
         answer in the chat's conversation. `then` runs in the same transaction if the transport can
@@ -237,10 +217,10 @@ class MemoryStore:
         }
         result = None
         if then and can_join(self._rpc):
-            call = self._rpc.call_and("mark_sent_and_tell", params, context, then)
+            call = self._rpc.call_and("mark_sent", params, context, then)
             row, result = await call
         else:
-            row = await self._rpc.call("mark_sent_and_tell", params, context)
+            row = await self._rpc.call("mark_sent", params, context)
         state: TurnState = row["state"]
         return state, result
 

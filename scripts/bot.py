@@ -46,7 +46,7 @@ _WAYS_IN = {"bot", "installed"}  # to all the others
 
 # Programs of other packages that belong to the same command.
 _PROGRAMS = {
-    "start": "bot.process.__main__",
+    "start": "bot.process.supervisor",
     "sandbox": "sandbox.__main__",
     "import": "scripts.operating.importing",  # no name for a module that others import
 }

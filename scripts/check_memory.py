@@ -41,8 +41,7 @@ from scripts.operating.arguments import (
     run_script,
 )
 from scripts.operating.console import Screen, moment, print_json, progress, run
-from scripts.operating.desk import OperatorDesk, open_desk
-from scripts.operating.names import person_meant
+from scripts.operating.desk import OperatorDesk, open_desk, person_meant
 from scripts.operating.stored_rows import Finding, commented_otherwise, difference, is_verifiable
 from scripts.operating.words import counted
 

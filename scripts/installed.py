@@ -43,7 +43,7 @@ def _start() -> NoReturn:
         )
         print(f"what it keeps is in {settings.data_dir.resolve()}", flush=True)
     os.environ.update(_only_our_modules())
-    os.execv(sys.executable, [sys.executable, "-m", "bot.process"])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-m", "bot.process.supervisor"])  # noqa: S606
 
 
 def _only_our_modules() -> dict[str, str]:

@@ -35,7 +35,7 @@ from memory.errors import AuthUsersError
 from memory.scope import own_context
 from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
 from scripts.operating.console import Screen, print_json, progress, run
-from scripts.operating.desk import OperatorDesk, open_desk
+from scripts.operating.desk import OperatorDesk, open_desk, person_meant
 from scripts.operating.memory_commands import (
     NothingToEmbedWith,
     NothingToFold,
@@ -47,7 +47,6 @@ from scripts.operating.memory_commands import (
     summarise,
     tell_auth_users,
 )
-from scripts.operating.names import person_meant
 from scripts.operating.verifying import (
     add_receipt_commands,
     check_receipt,

@@ -10,7 +10,7 @@ declare
   -- signs in to the project can call these over its API.
   of_a_turn constant text[] := '{
     claim, token_auth_user, membership_lasts, readable_chats, own_tenant,
-    open_turn, begin_turn, record_reply, preface_reply, mark_sent, mark_sent_and_tell, mark_failed,
+    open_turn, begin_turn, record_reply, preface_reply, mark_sent, mark_failed,
     note_done, restore_turn, list_items, find_facts,
     said_message, start_afresh, memory_overview,
     get_working_memory, former_facts, merge_working_memory, clear_working_memory,
@@ -20,7 +20,7 @@ declare
     load_conversation, chat_is_quiet, begin_conversation, append_to_conversation,
     continue_conversation, remove_from_conversation, finish_conversation, set_chat_quiet,
     log_decision, hear_message, note_bot_message, last_decision, get_chat_rules, set_chat_rule, manages_chat, has_answered_in,
-    p2p_chat, private_fits, private_sources, compared_terms, offer_private, keep_offer, private_reply, draw_on, note_read_messages, note_document, documents_behind, shared_groups,
+    p2p_chat, private_sources, compared_terms, offer_private, keep_offer, private_reply, draw_on, note_read_messages, note_document, documents_behind, shared_groups,
     record_reply_with_buttons, press_button, pending_confirmation, running_turns, press_handle,
     keep_card, resume_card, note_card,
     open_fold, save_summary,
@@ -41,7 +41,7 @@ declare
     fact_id, facts_of_chat, replaced_facts, facts_held, group_facts, replaceable_facts,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,
     note_score, notes_alike, notes_elsewhere,
-    recall_tokens, recall_terms, recall_place, recall_number, recall_word, recall_words, places_to_recall,
+    recall_tokens, recall_terms, recall_number, recall_word, recall_words, places_to_recall,
     recall_few, recall_newest, recall_best, recall_alike, recall_likeness, keep_terms,
     turns_saying, turns_beside, turns_that_help,
     told_document, documents_told, documents_were_told, keep_given_documents,

@@ -20,8 +20,7 @@ from bot.answering.quoted_messages import QuestionSource, fetched_messages
 from bot.answering.request_chat import RequestChat
 from bot.answering.texts import say
 from bot.feishu.content import holds_attachment
-from bot.feishu.denials import is_still_refused
-from bot.feishu.errors import Action, FeishuError, FeishuFailure, ResourceTooLarge
+from bot.feishu.errors import Action, FeishuError, FeishuFailure, ResourceTooLarge, is_still_refused
 from bot.feishu.fields import Attachment
 from bot.feishu.manifest import SPEECH
 from bot.feishu.models import message_attachments

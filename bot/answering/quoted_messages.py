@@ -12,8 +12,7 @@ from bot.agents.prompts.prompt import quotation, remark, short_name
 from bot.answering.request_chat import RequestChat
 from bot.feishu import markup
 from bot.feishu.content import UNREADABLE_CARD, holds_attachment
-from bot.feishu.denials import is_still_refused
-from bot.feishu.errors import Action, FeishuError, FeishuFailure
+from bot.feishu.errors import Action, FeishuError, FeishuFailure, is_still_refused
 from bot.feishu.fields import Attachment
 from bot.feishu.manifest import GROUP_MESSAGES
 from bot.feishu.models import (

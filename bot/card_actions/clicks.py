@@ -254,7 +254,7 @@ def conversation_place(
 
 def private_place(press: PressResult) -> Place:
     """Returns the place where only the presser reads: the conversation of a button that nobody else
-    sees. Content that earlier versions stored under the question's root stays there."""
+    sees."""
     return Place(press.chat_id, "p2p", "" if press.root_id == MAIN_ROOT else press.root_id)
 
 

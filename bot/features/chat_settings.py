@@ -257,16 +257,6 @@ def _digest_options(digest: Timer | None, language: Language) -> Options:
     return [*options, *((value, text) for value, text in schedules if text not in shown_texts)]
 
 
-def keys_of(rule: ChatRule) -> list[str]:
-    """The texts that a rule needs, beside those of all rules."""
-    absent = [f"absent-{rule.name}"] if rule.only_in_groups else []
-    if not rule.choices:
-        return [f"rule-{rule.name}", f"too-long-{rule.name}", f"how-{rule.name}", *absent]
-    choices = () if rule.is_switch else rule.choices
-    choice_keys = (f"choice-{rule.name}-{choice}" for choice in choices)
-    return [f"rule-{rule.name}", *absent, *choice_keys]
-
-
 def explain_usage(rule: ChatRule, language: Language) -> str:
     """What to write instead of something that is no value of the rule."""
     if not rule.choices:

@@ -15,7 +15,7 @@ from typing import Any
 from bot.answering.texts import failure_cause
 from bot.features.feature import CommandSpec, CommandTurn, Feature, HelpLine, SetUp
 from bot.feishu import markup
-from bot.feishu.denials import lacks_scope
+from bot.feishu.errors import lacks_scope
 from bot.feishu.manifest import GROUP_MESSAGES
 from bot.listening.chat_rules import PER_PAIR_AND_HOUR, PER_REQUEST, rules_of
 from bot.listening.conversation_store import ChatConversations, PastDecision

@@ -11,7 +11,7 @@ from bot.answering.question import Turn, turn_language
 from bot.features import commands
 from bot.features.calendar.feature import CALENDAR
 from bot.features.chat_settings import CHAT_SETTINGS
-from bot.features.commands import CHAT_COMMANDS
+from bot.features.commands import CHAT_COMMANDS, command_meant
 from bot.features.comments.feature import COMMENTS
 from bot.features.connect.feature import CONNECT
 from bot.features.digests.feature import DIGESTS
@@ -32,7 +32,6 @@ from bot.listening.decisions import Reason
 from bot.outbox.buttons import Reply
 from bot.queue.jobs import TIMER_TASK
 from bot.services import Services
-from bot.text.meant_commands import command_meant
 from bot.text.slash_commands import Command, parse_command
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, apology_outcome

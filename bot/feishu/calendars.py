@@ -18,14 +18,12 @@ from bot.feishu.caller import Caller, RetryPolicy
 from bot.feishu.errors import Unintelligible
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import required_text
-from bot.feishu.pacing import FairPacer, Pacer, SharedPace
-from bot.feishu.transport import ApiRequest
+from bot.feishu.transport import ApiRequest, FairPacer, Pacer, SharedPace
 
 # What the error tables of these pages say.
 _SHOWS_TIMES = frozenset({"show_only_free_busy", "public"})
 NOT_IN_TENANT = 195100  # somebody has left, or never was there
 DELETED_CODES = frozenset({193001, 193003, 1470404})  # the event or task is deleted already
-LONGEST_VIEW_S = 39 * 86_400  # of instance_view, less than 40 days
 _PATIENCE = RetryPolicy(max_attempts=3, max_total_s=10.0)
 _CALENDARS, _TASKS = "/open-apis/calendar/v4/calendars", "/open-apis/task/v2/tasks"
 _A_SECOND = 10  # of task create and delete

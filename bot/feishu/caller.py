@@ -22,8 +22,14 @@ import structlog
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable, classify
 from bot.feishu.fields import as_dict, as_text
 from bot.feishu.models import required_text
-from bot.feishu.pacing import Pacer, SharedPace, per_second_pacer
-from bot.feishu.transport import ApiRequest, ApiResponse, Transport
+from bot.feishu.transport import (
+    ApiRequest,
+    ApiResponse,
+    Pacer,
+    SharedPace,
+    Transport,
+    per_second_pacer,
+)
 from bot.process.concurrency import asker_of_task, without_slot
 
 _log = structlog.get_logger(__name__)

@@ -34,8 +34,15 @@ from bot.feishu.models import (
     required_text,
     sent_message,
 )
-from bot.feishu.pacing import Pacer, SharedPace, fractional_pacer, per_second_pacer
-from bot.feishu.transport import ApiRequest, Timeouts, Transport
+from bot.feishu.transport import (
+    ApiRequest,
+    Pacer,
+    SharedPace,
+    Timeouts,
+    Transport,
+    fractional_pacer,
+    per_second_pacer,
+)
 from memory.scope import FeishuPerson
 
 _MESSAGES = "/open-apis/im/v1/messages"

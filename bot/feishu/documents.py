@@ -17,8 +17,7 @@ from bot.feishu.caller import NO_RETRY, Caller, RetryPolicy
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import required_text
 from bot.feishu.other_events import CommentPlace, CommentReply, CommentThread
-from bot.feishu.pacing import FairPacer, Pacer, SharedPace
-from bot.feishu.transport import ApiRequest
+from bot.feishu.transport import ApiRequest, FairPacer, Pacer, SharedPace
 
 MOST_QUERY = 50
 _MOST_BYTES = 32 * 1024 * 1024  # 10 MB of a document, as JSON may write it
@@ -70,13 +69,12 @@ class BaseField:
 
 @dataclass(frozen=True, slots=True)
 class FoundDocument:
-    """A result of the search, without marks of highlighting; `edited_s` since the epoch."""
+    """A result of the search, without marks of highlighting."""
 
     url: str
     title: str
     summary: str
     owner: str
-    edited_s: int
     is_foreign: bool = False
 
 
@@ -284,7 +282,6 @@ def _found_document(unit: Mapping[str, Any]) -> FoundDocument:
         _without_highlights(unit.get("title_highlighted")),
         _without_highlights(unit.get("summary_highlighted")),
         as_text(meta.get("owner_name")),
-        _number(meta.get("update_time")),
         meta.get("is_cross_tenant") is True,
     )
 

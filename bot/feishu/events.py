@@ -16,7 +16,6 @@ from bot.feishu.fields import (
     Attachment,
     Mention,
     as_dict,
-    as_list,
     as_text,
     key_pattern,
     milliseconds,
@@ -130,8 +129,6 @@ class CardAction:
     open_message_id: str
     open_chat_id: str
     create_time_ms: int
-    option: str = ""
-    input_value: str = ""
     form_value: dict[str, Any] = field(default_factory=dict)
     operator_tenant: str = ""
 
@@ -348,15 +345,9 @@ def parse_card_action(envelope: Envelope) -> CardAction:
         open_message_id=as_text(context.get("open_message_id")),
         open_chat_id=as_text(context.get("open_chat_id")),
         create_time_ms=envelope.create_time_ms,
-        option=as_text(action.get("option")) or _first(action.get("options")),
-        input_value=as_text(action.get("input_value")),
         form_value=as_dict(action.get("form_value")),
         operator_tenant=_own_tenant(operator, envelope),
     )
-
-
-def _first(options: object) -> str:
-    return next((as_text(option) for option in as_list(options)), "")
 
 
 def parse_retraction(envelope: Envelope) -> RetractedMessage:

@@ -68,7 +68,6 @@ class RawMessage:
     root_id: str
     parent_id: str
     thread_id: str
-    upper_message_id: str
     chat_id: str
     message_type: str
     sender_id: str
@@ -101,7 +100,6 @@ class ChatInfo:
     name: str
     chat_mode: str
     group_message_type: str
-    external: bool
     managers: tuple[str, ...] = ()
 
     @property
@@ -139,7 +137,6 @@ def raw_message(item: dict[str, Any]) -> RawMessage:
         root_id=as_text(item.get("root_id")),
         parent_id=as_text(item.get("parent_id")),
         thread_id=as_text(item.get("thread_id")),
-        upper_message_id=as_text(item.get("upper_message_id")),
         chat_id=as_text(item.get("chat_id")),
         message_type=as_text(item.get("msg_type")),
         sender_id=as_text(sender.get("id")),
@@ -180,7 +177,6 @@ def chat_info(chat_id: str, data: dict[str, Any]) -> ChatInfo:
         name=as_text(data.get("name")),
         chat_mode=as_text(data.get("chat_mode")),
         group_message_type=as_text(data.get("group_message_type")),
-        external=data.get("external") is True,
         managers=_managers(data),
     )
 

@@ -17,7 +17,6 @@ _CHECKED = {"/Yes": "yes", "/On": "yes"}
 _OFF = ("/Off", "", None)
 _MOST_FIELDS = 5_000
 _TAG = re.compile(r"<[^<>]*>")
-_XFA_DATA = "{http://www.xfa.org/schema/xfa-data/1.0/}data"
 _INHERITED = ("/FT", "/V", "/Opt", "/Ff")
 _PASSWORD, _RADIO_OR_BUTTON = 1 << 13, 0b11 << 15  # PDF 32000-1, tables 226 and 228
 

@@ -94,7 +94,8 @@ class FileReader:
     def place(
         self, person: str, chat: str, limits: ReadingLimits
     ) -> contextlib.AbstractAsyncContextManager[None]:
-        """A fair place for one file. Entering it raises `NoPlace` when others take too long."""
+        """Returns a fair place for one file. Entering it raises `NoReadingSlot` when others take
+        too long."""
         return self._places.hold(person, chat, within_s=_PATIENCE * limits.seconds)
 
     async def read(self, name: str, data: bytes, limits: ReadingLimits) -> Read | Unread:
@@ -233,7 +234,7 @@ class ReadingSlots:
 
     @contextlib.asynccontextmanager
     async def hold(self, person: str, chat: str, *, within_s: float) -> AsyncIterator[None]:
-        """Holds a place while it is entered. Raises `NoPlace` after `within_s` of waiting."""
+        """Holds a place while it is entered. Raises `NoReadingSlot` after `within_s` of waiting."""
         request = _SlotRequest(person, chat, asyncio.get_running_loop().create_future())
         self._waiting.append(request)
         self._admit()

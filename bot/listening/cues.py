@@ -1,15 +1,14 @@
 """Weighs whether a message that addresses nobody continues what the bot said. Pure, English and
 Chinese.
 
-The bot prefers silence. Who calls it by name is heard, who calls a colleague or leaves is left
-alone; all else is weighed (`bot.listening.addressee_classifier`). What is clear neither way is
-`UNCLEAR`, for the judge model if there is one.
+The bot prefers silence. It hears a message that calls it by name, and leaves one alone that calls a
+colleague or says goodbye. All else is weighed. What is clear neither way is `UNCLEAR`, for the
+judge model if there is one.
 
-A log-linear model: each trait (`bot.listening.traits`) has a weight for each situation in
-`addressee_weights.json`, and some words have one for all; the score is the sum of the weights of
-what is there.
-
-Each trait is there or not, and has a name; `bot.listening.addressee_classifier` weighs them."""
+A log-linear model: each trait (`traits`) has a weight for each situation in
+`addressee_weights.json`, and some words have one for all. The score is the sum of the weights of
+the traits that are there.
+"""
 
 from __future__ import annotations
 

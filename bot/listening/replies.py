@@ -1,13 +1,12 @@
 """Recognises how a message takes up what was said before it, and whom it is for. Pure, English and
 Chinese.
 
-The wording of a message that addresses nobody, English and Chinese. What it wants done is in
-`bot.listening.requests`; whom it is for is weighed in `bot.listening.addressee_classifier`.
+What the message wants done is in `bot.listening.requests`; whom it is for is weighed in
+`bot.listening.cues`.
 
-English and Chinese.
-
-A file that nobody asks about is not read. Who sent one themselves may just point at it (“what is in
-this?”); somebody else's has to be named as what it is (“the picture”, “Bob's file”)."""
+A file that nobody asks about is not read. A person who sent one may just point at it (“what is in
+this?”); somebody else's has to be named as what it is (“the picture”, “Bob's file”).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Recognises questions and requests in a message that addresses nobody. Pure, English and Chinese.
 
-The wording of a message that addresses nobody, English and Chinese, read by its form: a verb in
-the imperative, a comparative, a fragment. Whom it is for is weighed in
-`bot.listening.addressee_classifier`."""
+The wording is read by its form: a verb in the imperative, a comparative, a fragment. Whom the
+message is for is weighed in `bot.listening.cues`.
+"""
 
 from __future__ import annotations
 

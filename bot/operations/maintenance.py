@@ -26,7 +26,7 @@ import structlog
 import bot.answering.texts
 import bot.outbox.texts
 from bot.feishu.errors import FeishuFailure
-from bot.feishu.pacing import OwnSlots, SharedPace, SharedSlots
+from bot.feishu.transport import OwnSlots, SharedPace, SharedSlots
 from bot.listening.conversation_store import (
     ChatConversations,
     decision_args,
@@ -152,7 +152,7 @@ async def _play_turn(
         context.root_id,
         ours=True,
     )
-    await store.mark_sent_and_tell(
+    await store.mark_sent(
         context,
         turn_id=question_id,
         chunk=0,

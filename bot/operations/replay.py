@@ -304,7 +304,7 @@ class RecordedTurn:
 
     @classmethod
     def of_rows(cls, turn: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> RecordedTurn:
-        """From the rows of `OF_TURN` and `MESSAGES`."""
+        """From the rows of `TURN_ROW` and `TURN_MESSAGES`."""
         cards = [row for row in messages if row["role"] == "assistant"]
         questions = [row["content"] for row in messages if row["role"] == "user"]
         context = memory_context(

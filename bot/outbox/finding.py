@@ -20,13 +20,14 @@ import structlog
 
 from bot.feishu import cards, markup
 from bot.feishu.client import FeishuClient
-from bot.feishu.comment_text import elements_of, is_said
 from bot.feishu.errors import Action, FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage, is_same_text, shown_text
 from bot.feishu.other_events import (
     CommentReply,
     CommentThread,
     comment_message_key,
+    elements_of,
+    is_said,
     place_of_comment_key,
 )
 from bot.outbox.delivery import Delivered, InComment, Target, Undeliverable

@@ -56,7 +56,7 @@ class Outgoing:
     `names`: open_id → name of people in at-tags. `since_ms`: when one of its cards may first have
     been sent, ms since epoch; 0: certainly none was. A late answer quotes `question` and `asked_ms`
     (ms since epoch; 0: quote nothing). `asked` stands above the first card, `foot` below the last.
-    `plain` and `streamed` as in `MemoryStore.mark_sent_and_tell`.
+    `plain` and `streamed` as in `MemoryStore.mark_sent`.
     """
 
     context: AgentMemoryContext
@@ -260,7 +260,7 @@ async def _mark(
     `after` comes with the last card: it ends the job and queues the next in the same transaction.
     """
     with timed_stage("memory_save"):
-        state, result = await services.store.mark_sent_and_tell(
+        state, result = await services.store.mark_sent(
             out.context,
             turn_id=out.turn_id,
             chunk=card.chunk,

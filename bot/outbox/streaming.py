@@ -20,9 +20,8 @@ import structlog
 from bot.agents.running_turns import Progress
 from bot.feishu import cards
 from bot.feishu.client import FeishuClient
-from bot.feishu.denials import Denials
 from bot.feishu.drawable_markdown import normalised_markdown
-from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable
+from bot.feishu.errors import Action, Denials, FeishuError, FeishuFailure, Unreachable
 from bot.outbox.delivery import Delivered, Target
 from bot.outbox.live_card import LiveCard
 from bot.outbox.texts import say

@@ -19,8 +19,7 @@ from typing import Generic, Literal, TypeVar
 import structlog
 
 from bot.feishu.client import FeishuClient
-from bot.feishu.denials import Denials
-from bot.feishu.errors import OUT_OF_CHAT, Action, FeishuError, FeishuFailure, Unreachable
+from bot.feishu.errors import OUT_OF_CHAT, Action, Denials, FeishuError, FeishuFailure, Unreachable
 from bot.feishu.other_events import ChatNews
 from bot.listening.turn_request import TurnRequest
 from bot.process import metrics

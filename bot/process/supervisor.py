@@ -1,8 +1,13 @@
-"""Keeps programs running: starts them in order, starts the dead again, stops all in order.
+"""The bot as one command: database, web process and workers, kept running and stopped together.
 
-SIGTERM and SIGINT stop everything and let running work finish; a second one kills what is left.
-SIGHUP loads code and settings anew, one process after the other, without a gap. Everything that is
-started ends with the supervisor, however it ends.
+`python -m bot.process.supervisor [GUNICORN ARGUMENTS]` is what `scripts/start` runs, and what
+gunicorn becomes when it is started by hand with INLINE_WORKER=1. `--beside` runs the workers alone,
+beside a web server that another program keeps.
+
+Programs are started in order, and started again when they die. SIGTERM and SIGINT stop all of them
+in order and let running work finish; a second one kills what is left. SIGHUP loads code and
+settings anew, one process after the other, without a gap. Everything that is started ends with the
+supervisor, however it ends.
 
 `LocalWorkers` runs a supervisor for the workers alone, beside a web server that has none. Each web
 process starts one; all but the first wait in case the first one ends.
@@ -10,6 +15,7 @@ process starts one; all but the first wait in case the first one ends.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
@@ -18,18 +24,22 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
 from bot.process import plan
 from bot.process.log_lines import write_event
-from bot.process.plan import RunDirectory
-from bot.process.programs import Child, Program, failures_after, restart_pause_s
+from bot.process.plan import ProcessPlan, RunDirectory
+from bot.process.programs import Child, Program, die_with_parent, failures_after, restart_pause_s
+from memory.backends.embedded import Launch, Server, open_lock
 from memory.errors import ServerRefused
 
 UNUSABLE = 2  # the status of a program that cannot run with these settings
 _LOOK_S = 1.0
 _WATCHED_S = 0.05
-
 _STOP_S = 12.0
+_PREDECESSOR_S = 20.0
+_RETRY_S = 0.1
 
 
 class Supervisor:
@@ -249,7 +259,7 @@ class LocalWorkers:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bot.process", "--beside"],
+            [sys.executable, "-m", "bot.process.supervisor", "--beside"],
             env={**os.environ, plan.SUPERVISOR_VARIABLE: str(os.getpid())},
             start_new_session=True,
         )
@@ -264,3 +274,79 @@ class LocalWorkers:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs until it is told to stop."""
+    os.umask(0o077)
+    is_beside_server = list(arguments) == ["--beside"]
+    if is_beside_server:
+        die_with_parent(int(os.environ[plan.SUPERVISOR_VARIABLE]), signal.SIGTERM)
+    process_plan = plan.read_plan(running=is_beside_server)
+    gunicorn = tuple(arguments) or plan.GUNICORN_ARGUMENTS
+    if not process_plan.workers:
+        os.environ[plan.PLAN_VARIABLE] = process_plan.as_json()
+        os.execv(sys.executable, [sys.executable, "-m", "gunicorn", *gunicorn])  # noqa: S606
+    try:
+        _be_the_only_one(Path(process_plan.data_dir), for_ever=is_beside_server)
+        process_plan.board.clear()
+        process_plan.say_remarks()
+        if is_beside_server:
+            programs = plan.worker_programs(process_plan, with_database=False)
+        else:
+            programs = _everything(process_plan, gunicorn)
+    except ServerRefused as exc:
+        sys.stderr.write(f"{exc}.\n")
+        return 2
+    return Supervisor(
+        programs,
+        process_plan.board,
+        before_reload=partial(plan.plan_from_settings, running=True),
+        when_ready=(lambda: None) if is_beside_server else process_plan.say_ready,
+    ).run()
+
+
+def _everything(process_plan: ProcessPlan, gunicorn: Sequence[str]) -> list[Program]:
+    programs = [plan.web_program(process_plan, gunicorn), *plan.worker_programs(process_plan)]
+    if process_plan.embedded:
+        server = Server(Path(process_plan.data_dir))
+        programs.insert(0, plan.database_program(server, _taken_over(server)))
+    return programs
+
+
+def _taken_over(server: Server) -> Launch:
+    """How to start the server as our child; one that was left behind is stopped first."""
+    server.join()
+    deadline = time.monotonic() + _PREDECESSOR_S
+    while time.monotonic() < deadline:
+        with server.alone():
+            if server.answers() and server.is_last():
+                server.stop()
+            if not server.answers():
+                return server.prepare()
+        time.sleep(_RETRY_S)
+    raise ServerRefused(
+        f"the database in {server.folder} is used by another program (a script, or a worker "
+        "started by hand): end that first"
+    )
+
+
+def _be_the_only_one(data_dir: Path, *, for_ever: bool) -> None:
+    """One bot in one DATA_DIR; one that is about to end is waited for. The lock goes with us."""
+    lock = open_lock(data_dir, ".supervisor.lock")
+    deadline = time.monotonic() + _PREDECESSOR_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not for_ever and time.monotonic() > deadline:
+                raise ServerRefused(
+                    f"another bot runs in {data_dir}: stop it first, or set another DATA_DIR"
+                ) from None
+            time.sleep(_RETRY_S)
+        else:
+            return
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

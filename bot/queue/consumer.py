@@ -3,7 +3,7 @@ once per person.
 
 The process that accepts an event hands most jobs to a worker directly; workers take the others from
 the table, no more than can begin at once. A job that waits takes no place of others
-(`bot.process.working_places`), but a worker has only so many jobs in hand. It retries writing a
+(`bot.process.concurrency`), but a worker has only so many jobs in hand. It retries writing a
 job's end until the database takes it, so an outage delays a conversation but does not block it for
 good. A job that fails because the database goes away runs again here as soon as it is back. Jobs of
 a worker that died, or that a worker lost track of, are handed back within seconds. A worker takes

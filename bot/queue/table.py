@@ -168,7 +168,7 @@ class JobTable:
             suspects=tuple(row["suspects"]),
             workers=row["workers"],
             stops=tuple(row["stops"]),
-            now_s=row.get("now_s", 0.0),  # not there while the functions are those of before
+            now_s=row["now_s"],
         )
 
     async def close_places(self, worker: int) -> None:
@@ -240,7 +240,7 @@ class JobTable:
         return bool(await self._value("is_stopped", turn_id))
 
     async def run(self, statement: Statement) -> None:
-        """Runs a statement such as `private_look_up`."""
+        """Runs a statement such as `private_lookup_statement`."""
         async with self._connection() as connection:
             await connection.ask(statement.sql.encode(), statement.params)
 

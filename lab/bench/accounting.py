@@ -18,7 +18,7 @@ _OTHER = "other"
 _MODULES = {
     "bot.process.programs": "worker",
     "bot.worker": "worker",
-    "bot.process": "supervisor",
+    "bot.process.supervisor": "supervisor",
     "gunicorn": "web",
 }
 _CLIENT = re.compile(r"postgres: \S+ \S+ (\[local\]|\S+\(\d+\))")

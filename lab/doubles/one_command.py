@@ -27,7 +27,7 @@ class Sandbox:
         self.port = free_port()
         self.folder = folder / "data"
         self.environment = {"DATA_DIR": str(self.folder), "PORT": str(self.port)}
-        command = [sys.executable, "-m", "bot.process"]
+        command = [sys.executable, "-m", "bot.process.supervisor"]
         self.process = start("sandbox", command, folder, self.environment)
         self.url = f"http://127.0.0.1:{self.port}"
         wait_for_http(f"{self.url}/healthz", self.process)

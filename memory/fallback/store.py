@@ -205,20 +205,6 @@ class OutageStore(MemoryStore):
         chunk: int,
         content: str,
         message_id: str,
-    ) -> TurnState:
-        state, _ = await self.mark_sent_and_tell(
-            context, turn_id=turn_id, chunk=chunk, content=content, message_id=message_id
-        )
-        return state
-
-    async def mark_sent_and_tell(
-        self,
-        context: AgentMemoryContext,
-        *,
-        turn_id: str,
-        chunk: int,
-        content: str,
-        message_id: str,
         telling: Mapping[str, object] | None = None,
         then: Statement | None = None,
         plain: bool = False,
@@ -227,7 +213,7 @@ class OutageStore(MemoryStore):
         """As in the memory. `then` is never run: the memory is not where it belongs."""
         delivery = {"chunk": chunk, "content": content, "message_id": message_id}
         memory = partial(
-            super().mark_sent_and_tell,
+            super().mark_sent,
             context,
             turn_id=turn_id,
             chunk=chunk,

@@ -121,7 +121,7 @@ class TimerStore:
         self._rpc = rpc
 
     async def set(self, context: AgentMemoryContext, turn_id: str, plan: TimerPlan) -> Timer:
-        """Sets a timer, once. Raises `TooMany`, and `TakenBack` where the message is gone."""
+        """Sets a timer, once. Raises `TooManyTimers`, and `TakenBack` where the message is gone."""
         row = await call_as(
             self._rpc,
             "set_timer",

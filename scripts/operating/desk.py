@@ -15,13 +15,16 @@ from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from bot.text.languages import Sentence
 from memory.rpc import Rpc
+from memory.scope import FeishuPerson
 from memory.store import MemoryStore
 from memory.tables.directory import PeopleStore
 from memory.tables.operations import Operations
-from scripts.operating.names import NamedIds, names_of
+from scripts.operating.names import NamedIds, NotKnown, names_of
 
 # Operators read whole tables; the message path has limits of its own.
 _TIMEOUT_S = 120.0
+_PAGE = 1000
+_SHOWN = 5
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -104,3 +107,52 @@ def script_user() -> str:
         return f"{getpass.getuser()} (script)"
     except (KeyError, OSError):
         return f"uid {os.getuid()} (script)"
+
+
+async def person_meant(desk: OperatorDesk, text: str, tenant: str | None = None) -> str:
+    """The open_id of the person meant. Raises `NotKnown` for nobody, or for more than one."""
+    if text.startswith("ou_") and not text.endswith("…") and await _is_stored(desk, text, tenant):
+        return text
+    wanted, beginning = text.casefold(), text.rstrip("…")
+    open_ids = [
+        open_id
+        for open_id, name in (await everybody(desk, tenant)).items()
+        if name.casefold() == wanted
+        or (beginning.startswith("ou_") and open_id.startswith(beginning))
+    ]
+    if len(open_ids) == 1:
+        return open_ids[0]
+    raise NotKnown(_several(text, sorted(open_ids)) if open_ids else _nobody(text))
+
+
+async def everybody(desk: OperatorDesk, tenant: str | None = None) -> dict[str, str]:
+    """Everybody's name by open_id, "" where it is not known."""
+    names: dict[str, str] = {}
+    after: FeishuPerson | None = None
+    while True:
+        page = await desk.people.listed(tenant_key=tenant, after=after, limit=_PAGE)
+        names |= {one.person.open_id: one.name for one in page}
+        if len(page) < _PAGE:
+            return names
+        after = page[-1].person
+
+
+async def _is_stored(desk: OperatorDesk, open_id: str, tenant: str | None) -> bool:
+    """Whether the memory or the queue holds anything of theirs."""
+    counts = await desk.operations.count_person(open_id, tenant)
+    return any(counts.values()) or bool(desk.queue.export(open_id))
+
+
+def _nobody(text: str) -> Sentence:
+    return Sentence(
+        f"nothing is stored about {text!r}: scripts/check_memory lists whom the memory knows",
+        f"没有关于 {text!r} 的任何内容：scripts/check_memory 会列出记忆中的成员",
+    )
+
+
+def _several(text: str, ids: list[str]) -> Sentence:
+    listed = ", ".join(ids[:_SHOWN]) + (", …" if len(ids) > _SHOWN else "")
+    return Sentence(
+        f"{len(ids)} people are meant by {text!r}: give one of {listed}",
+        f"{text!r} 对应 {len(ids)} 个人：请指定其中之一：{listed}",
+    )

@@ -10,9 +10,8 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from bot.feishu.comment_text import is_said
 from bot.feishu.models import RawMessage, is_same_text, shown_text
-from bot.feishu.other_events import CommentReply
+from bot.feishu.other_events import CommentReply, is_said
 from bot.text.slash_commands import CommandName, parse_command
 from memory.models import Conversation
 from memory.scope import conversation_id

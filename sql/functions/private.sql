@@ -212,20 +212,6 @@ begin
 end
 $$;
 
--- Workers of before ask this, and offer nothing without it.
-create or replace function public.private_fits(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text,
-  p_query text, p_but_chat_id text
-) returns boolean
-language plpgsql stable security invoker set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform bot_private.require_size('p_query', p_query, 1048576);
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  return false;
-end
-$$;
-
 -- Stores the button that offers a private answer to the question p_turn_id, once: as a turn of its own where
 -- only the person reads, so that it goes with that. p_offer_id: the id of the offer's turn. p_button: JSON as of
 -- record_reply_with_buttons. p_thread: the thread of the question, or the group in whose main chat it stands.

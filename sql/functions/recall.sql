@@ -84,13 +84,6 @@ as $$
   from unnest(p_tokens) with ordinality t(token, n)
 $$;
 
--- The place among the tokens of turns, as databases had it that are brought up to date.
-create or replace function bot_private.recall_place(p_tenant_key text, p_chat_id text) returns text
-language sql immutable parallel safe security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select '@' || left(md5(p_tenant_key || ' ' || p_chat_id), 12)
-$$;
-
 -- A chat or a conversation of a tenant as a number.
 create or replace function bot_private.recall_number(p_tenant_key text, p_id text) returns bigint
 language sql immutable parallel safe security invoker

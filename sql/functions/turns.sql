@@ -570,11 +570,11 @@ $$;
 -- stored, and the card will be withdrawn. Then the chat's conversation is told of the answer: p_told, JSON with the
 -- arguments of tell_conversation; null: it is not. p_plain: this is the whole answer, without buttons, so nothing else of
 -- it is looked for but, if p_streamed, the card it was written in.
-create or replace function public.mark_sent_and_tell(
+create or replace function public.mark_sent(
   p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
   p_chunk integer, p_content text, p_message_id text,
-  p_chat_id text, p_tenant_key text, p_told text, p_plain boolean default false,
-  p_streamed boolean default false
+  p_chat_id text default null, p_tenant_key text default null, p_told text default null,
+  p_plain boolean default false, p_streamed boolean default false
 ) returns jsonb
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -624,17 +624,6 @@ begin
   end if;
   return jsonb_build_object('state', v_state);
 end
-$$;
-
--- The same, and no conversation is told of it.
-create or replace function public.mark_sent(
-  p_turn_id text, p_conversation_id text, p_user_id text, p_actor_id text,
-  p_chunk integer, p_content text, p_message_id text
-) returns jsonb
-language sql volatile security invoker set search_path = pg_catalog, pg_temp
-as $$
-  select public.mark_sent_and_tell(
-    p_turn_id, p_conversation_id, p_user_id, p_actor_id, p_chunk, p_content, p_message_id, null, null, null)
 $$;
 
 -- What is still pending of a reply will never be delivered (p_error: code and reason, no text).

@@ -67,7 +67,7 @@ def started(folder: Path, *command: str, **environment: str) -> Iterator[Termina
 
 def test_the_address_stands_last_once_everything_works(tmp_path: Path) -> None:
     port = str(free_port())
-    with started(tmp_path, sys.executable, "-m", "bot.process", PORT=port) as terminal:
+    with started(tmp_path, sys.executable, "-m", "bot.process.supervisor", PORT=port) as terminal:
         eventually(lambda: READY.search(terminal.shown), within_s=180, what="Ready")
         so_far = terminal.shown
         (address,) = READY.findall(so_far)
@@ -81,7 +81,7 @@ def test_the_address_stands_last_once_everything_works(tmp_path: Path) -> None:
 
 
 def test_who_wants_json_at_a_terminal_gets_it(tmp_path: Path) -> None:
-    command = (sys.executable, "-m", "bot.process")
+    command = (sys.executable, "-m", "bot.process.supervisor")
     options = {"PORT": str(free_port()), "LOG_FORMAT": "json"}
     with started(tmp_path, *command, **options) as terminal:
         eventually(lambda: '"event": "ready"' in terminal.shown, within_s=180, what="ready")

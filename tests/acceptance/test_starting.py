@@ -78,7 +78,7 @@ def test_the_database_of_a_trial_is_refused_in_one_sentence_and_kept(tmp_path: P
     made = run([sys.executable, "-c", _TRIAL, str(trial)], tmp_path, {})
     assert made.returncode == 0, made.stderr
 
-    ended = run([sys.executable, "-m", "bot.process"], trial, {"PORT": port})
+    ended = run([sys.executable, "-m", "bot.process.supervisor"], trial, {"PORT": port})
     said = ended.stdout + ended.stderr
     assert ended.returncode != 0
     assert said.count(migrations.TRIAL_MESSAGE) == 1
@@ -116,7 +116,7 @@ def test_a_database_that_cannot_be_brought_up_to_date_is_named_in_one_sentence(
     made = run([sys.executable, "-c", _DIFFERENT, str(folder)], tmp_path, {})
     assert made.returncode == 0, made.stderr
 
-    ended = run([sys.executable, "-m", "bot.process"], folder, {"PORT": port})
+    ended = run([sys.executable, "-m", "bot.process.supervisor"], folder, {"PORT": port})
     said = ended.stdout + ended.stderr
     assert ended.returncode != 0
     assert said.count("cannot be brought up to date, and was not changed") == 1

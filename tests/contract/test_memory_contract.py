@@ -103,7 +103,7 @@ async def test_a_turn_goes_from_open_over_pending_to_sent(
     resumed = await memory.open_turn(context, turn_id=turn_id, content="Q")
     assert (resumed.state, resumed.reply, resumed.history) == ("pending", cards, ())
 
-    state = await memory.mark_sent(
+    state, _ = await memory.mark_sent(
         context, turn_id=turn_id, chunk=0, content="A", message_id="om_card"
     )
     assert state == "sent"
@@ -119,7 +119,7 @@ async def test_a_turn_is_over_with_its_card_whether_or_not_more_is_looked_for(
     await memory.open_turn(context, turn_id=turn_id, content="Q")
     await memory.record_reply(context, turn_id=turn_id, cards=["A"])
 
-    sent = await memory.mark_sent_and_tell(
+    sent = await memory.mark_sent(
         context, turn_id=turn_id, chunk=0, content="A", message_id="om_card", plain=plain
     )
 
@@ -162,7 +162,7 @@ async def test_an_answer_of_several_cards_is_sent_card_by_card_and_read_as_one_m
         context, turn_id=group.message("q3"), content="Q3", history_limit=3
     )
 
-    assert states == ["pending", "pending", "sent"]
+    assert [state for state, _ in states] == ["pending", "pending", "sent"]
     assert texts(following) == ["Q1", "part 1\n\npart 2\n\npart 3", "Q2"]
     assert texts(short) == ["part 1\n\npart 2\n\npart 3", "Q2", "Q3"]
 

@@ -262,7 +262,6 @@ async def test_search_finds_what_the_person_can_open(town: Town, reader: Documen
     assert isinstance(found, list)
     (one,) = found
     assert (one.title, one.owner, one.is_foreign) == ("Quarterly figures & facts", "Alice", False)
-    assert one.edited_s > 0
     assert (await read(reader, one.url, town.token("Alice"))).title == one.title
     assert await reader.search("zz " * 40, town.token("Alice")) == []
     unapproved = await reader.search("plan", town.token("Bob", ("wiki:node:read",)))

@@ -296,7 +296,7 @@ async def test_a_running_turn_stores_nothing_any_more(scene: Scene, group: Group
         )
     with pytest.raises(TakenBack):
         await scene.notes.create(alice, title=scene.word, turn_id=turn_id)
-    state, _ = await scene.memory.mark_sent_and_tell(
+    state, _ = await scene.memory.mark_sent(
         alice, turn_id=turn_id, chunk=0, content=scene.word, message_id=group.message("late")
     )
     assert state == "cancelled"

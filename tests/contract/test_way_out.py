@@ -25,8 +25,8 @@ import pytest
 import structlog
 from psycopg.rows import dict_row
 
+from bot.answering.unfinished_turns import finish_left_cards, send_pending_replies
 from bot.features.timers import queue_due
-from bot.outbox.pending_replies import finish_left_cards, send_pending_replies
 from bot.outbox.retractions import withdraw_cards
 from bot.queue.inbox import Inbox
 from sandbox.faults import PreparedFault

@@ -20,8 +20,7 @@ from bot.features.calendar.tools import calendar_tools
 from bot.features.registry import HOOKS
 from bot.feishu.calendars import CalendarCalls
 from bot.feishu.caller import Caller
-from bot.feishu.pacing import SharedPace
-from bot.feishu.transport import ApiRequest, ApiResponse
+from bot.feishu.transport import ApiRequest, ApiResponse, SharedPace
 from bot.hooks import PressTurn
 from bot.outbox.buttons import Reply
 from bot.people.personal_access import NotConnected, UserToken

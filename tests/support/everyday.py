@@ -22,12 +22,11 @@ import psycopg
 from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.manager import Manager
 from bot.agents.offline.model import OfflineModel
-from bot.answering.giving_up import give_up
+from bot.answering.unfinished_turns import give_up, send_pending_replies
 from bot.features.registry import TOOLS
 from bot.features.timers import queue_due
-from bot.feishu.pacing import SharedPace
+from bot.feishu.transport import SharedPace
 from bot.intake.acceptance import Intake, Presses
-from bot.outbox.pending_replies import send_pending_replies
 from bot.outbox.retractions import withdraw_cards
 from bot.process.concurrency import cancel_tasks
 from bot.queue.connections import open_rpc

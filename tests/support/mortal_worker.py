@@ -27,13 +27,13 @@ import structlog
 from bot import wiring
 from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.manager import Manager, Stores
-from bot.answering.giving_up import give_up
+from bot.answering.unfinished_turns import give_up
 from bot.features.registry import TOOLS
 from bot.feishu import transport
 from bot.feishu.caller import NO_RETRY
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import Unreachable
-from bot.feishu.pacing import SharedPace
+from bot.feishu.transport import SharedPace
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.table import JobTable
 from bot.services import Services
@@ -56,7 +56,7 @@ Point = Literal[
     "unkept", "kept", "unwritten", "written",
 ]  # fmt: skip
 
-_MARKS = frozenset({"mark_sent", "mark_sent_and_tell", "keep_offer", "change_turn"})
+_MARKS = frozenset({"mark_sent", "keep_offer", "change_turn"})
 _STEPS = {  # the calls around which a worker can die: before, and once they are done
     **dict.fromkeys(_MARKS, ("after", "marked")),
     "keep_turn": ("unkept", "kept"),

@@ -28,7 +28,7 @@ from bot.agents.manager import Manager, Stores
 from bot.answering.between_turns import handle_tending
 from bot.features.private_answers.offering import OfferJob, handle_look_up
 from bot.features.registry import TOOLS
-from bot.feishu.pacing import SharedPace
+from bot.feishu.transport import SharedPace
 from bot.queue.consumer import Lease
 from bot.queue.jobs import EVENT_TASK, PRIVATE_TASK, Job, Later
 from bot.queue.table import JobTable

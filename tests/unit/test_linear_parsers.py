@@ -23,8 +23,8 @@ from bot.agents.tools.confirming import confirmation_question
 from bot.card_actions.confirmation import consent_of
 from bot.documents.document import Section, split_sections
 from bot.feishu import content, markup
-from bot.feishu.comment_text import replies_of
 from bot.feishu.fields import Mention, MessageContent
+from bot.feishu.other_events import replies_of
 from bot.text import moments
 from bot.text.follow_ups import split_follow_ups as answer_parts
 from bot.text.languages import language_of

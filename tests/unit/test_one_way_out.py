@@ -8,7 +8,7 @@ from pathlib import Path
 
 _BOT = Path(__file__).parents[2] / "bot"
 _SENDING = {"deliver", "reply", "send", "send_ephemeral"}  # of a client of Feishu, or by itself
-_MARKING = {"mark_sent", "mark_sent_and_tell", "mark_failed"}
+_MARKING = {"mark_sent", "mark_failed"}
 
 
 def calls(source: str) -> Iterator[str]:
@@ -32,7 +32,7 @@ def test_only_the_outbox_sends_and_marks() -> None:
         str(path.relative_to(_BOT)): list(calls(path.read_text(encoding="utf-8")))
         for path in _BOT.rglob("*.py")
     }
-    assert found.pop(_UNDONE) == ["store.mark_sent_and_tell"]
+    assert found.pop(_UNDONE) == ["store.mark_sent"]
     outside = {path: here for path, here in found.items() if here and path[:7] != "outbox/"}
     assert outside == {}
     sends = {path for path, here in found.items() if any("mark" not in one for one in here)}

@@ -3,7 +3,7 @@ expects its inputs.
 
 A worker asks it for the two colours of a picture when it starts and then once a day, in the
 background. A model that was not asked yet is given pictures; one that refuses them is asked again
-without, which is remembered (`bot.agents.llm.request_adaptation`).
+without, which is remembered (`bot.agents.llm.requests`).
 
 Many models are trained with words in front of either, which their model cards name, and find less
 without them."""

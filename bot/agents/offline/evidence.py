@@ -330,7 +330,7 @@ def kept_fact_key(about: str, instructions: str) -> str:
 
 
 def names_whole_kept_fact(about: str, instructions: str) -> bool:
-    """Whether the fact that `key_of` finds has every word of `about`."""
+    """Whether the fact that `kept_fact_key` finds has every word of `about`."""
     name = kept_fact_key(about, instructions)
     return bool(name) and matter_words(about) <= _words_of(
         name, remembered_facts(instructions).get(name)

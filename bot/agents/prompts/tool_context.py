@@ -80,11 +80,6 @@ def references(result: object) -> list[str]:
     return list(dict.fromkeys(match[1] or match[2] for match in matches))
 
 
-def without_context(text: str) -> str:
-    """`text` without a tool context block that a model imitated at its end."""
-    return _BLOCK.sub("", text).rstrip() if _MARK in text else text
-
-
 def registry_table(entries: Iterable[RegisteredNote]) -> str:
     """The notes of a conversation as a short table, in order of creation; empty without any.
 

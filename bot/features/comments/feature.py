@@ -28,14 +28,16 @@ from bot.features.comments.reading import (
     thread_of,
 )
 from bot.features.feature import Feature
-from bot.feishu.comment_text import mentioned_in, replies_of, reply_text
 from bot.feishu.events import COMMENT_ADDED, Envelope
 from bot.feishu.other_events import (
     CommentNotice,
     CommentReply,
     CommentThread,
     comment_message_key,
+    mentioned_in,
     parse_comment,
+    replies_of,
+    reply_text,
 )
 from bot.listening.chat_rules import NOTHING_SPENT, BotBudget
 from bot.listening.conversation_store import ChatConversations, decision_args
@@ -169,7 +171,7 @@ async def _comment(
     bot: Person,
     received_ms: int,
 ) -> CommentQuestion:
-    """Raises `NotRead` where the comment was deleted meanwhile."""
+    """Raises `ThreadNotRead` where the comment was deleted meanwhile."""
     asking_reply = thread.reply(notice.reply_id)
     if asking_reply is None:
         raise ThreadNotRead("deleted")

@@ -17,9 +17,14 @@ from bot.documents.document import (
 )
 from bot.documents.reading import CommentedDocument, DocumentReader, PersonDocuments
 from bot.features.documents import token_of
-from bot.feishu.comment_text import reply_text
 from bot.feishu.errors import FeishuError
-from bot.feishu.other_events import CommentNotice, CommentPlace, CommentReply, CommentThread
+from bot.feishu.other_events import (
+    CommentNotice,
+    CommentPlace,
+    CommentReply,
+    CommentThread,
+    reply_text,
+)
 from bot.services import Services
 from memory.scope import FeishuPerson
 from memory.text import labelled_text, speaker_label
@@ -42,7 +47,7 @@ class ThreadNotRead(Exception):
 
 
 async def thread_of(services: Services, notice: CommentNotice) -> CommentThread:
-    """The thread. Raises `NotRead`, or a failure that is worth another attempt."""
+    """The thread. Raises `ThreadNotRead`, or a failure that is worth another attempt."""
     try:
         comment_thread = await services.feishu.comments.thread(notice.place)
     except FeishuError as error:

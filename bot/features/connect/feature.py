@@ -17,11 +17,10 @@ from bot.features.connect import connection_steps
 from bot.features.connect.connection_steps import handle_connect, queue_step, tend_user_tokens
 from bot.features.feature import CommandSpec, CommandTurn, Feature, HelpLine
 from bot.features.private_answers.feature import tell_asker, tell_asker_text
-from bot.feishu.authorization import NotGranted
+from bot.feishu.authorization import DOCUMENTS, OFFLINE, NotGranted
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import TOKEN_REVOKED, Envelope, MalformedEvent
 from bot.feishu.fields import as_text
-from bot.feishu.user_scopes import DOCUMENTS, OFFLINE
 from bot.hooks import FeatureTurn, PressTurn
 from bot.outbox.buttons import Reply, decision_button
 from bot.outbox.delivery import Aside, Undeliverable

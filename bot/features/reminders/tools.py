@@ -230,7 +230,7 @@ def set_outcome(timer: Timer, names: Names, now: datetime, skips: str) -> ToolOu
 
 
 def changed_outcome(timer: Timer, names: Names, now: datetime, skips: str) -> ToolOutcome:
-    """`skips`: as in `was_set`."""
+    """`skips`: as in `set_outcome`."""
     fields = {**_fields(timer, names, now), "skips": bool(skips)}
     result = f"Successfully changed reminder {_describe_timer(timer, names)}{skips}"
     return ToolOutcome(result, "reminder-changed", fields)

@@ -118,7 +118,7 @@ def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
 
 
 def _why_it_waits(figures: Mapping[str, Any]) -> str:
-    if not figures.get("workers", 1):  # not there while the functions are those of before
+    if not figures["workers"]:
         return "waits-for-worker"
     return "waits-for-others" if figures.get("retried") else "waits"
 

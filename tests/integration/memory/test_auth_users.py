@@ -18,7 +18,7 @@ import psycopg
 import pytest
 import structlog
 
-from bot.feishu.pacing import OwnSlots, SharedPace
+from bot.feishu.transport import OwnSlots, SharedPace
 from bot.mentions import Person
 from bot.process.concurrency import cancel_tasks
 from bot.settings import Settings, SettingsError, load

@@ -253,7 +253,7 @@ def test_functions_are_replaced_while_a_turn_is_being_written(
 def test_what_every_mention_calls_is_planned_once(database: psycopg.Connection) -> None:
     left_to_guess = database.execute("""
         select f from unnest(array['public.begin_turn', 'public.record_reply',
-          'public.mark_sent_and_tell', 'feishu_bot.enqueue', 'feishu_bot.end_and_take']) f
+          'public.mark_sent', 'feishu_bot.enqueue', 'feishu_bot.end_and_take']) f
         where not exists (select from pg_proc p where p.oid = f::regproc
                           and 'plan_cache_mode=force_generic_plan' = any (p.proconfig))
     """).fetchall()

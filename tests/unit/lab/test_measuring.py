@@ -20,7 +20,7 @@ from tests.support.rows import every_row
         ("/app/.venv/bin/python /app/.venv/bin/gunicorn -c gunicorn.conf.py", "web"),
         ("python -m bot.worker", "worker"),
         ("python -m bot.process.programs", "worker"),
-        ("python -m bot.process -c gunicorn.conf.py app:create_app()", "supervisor"),
+        ("python -m bot.process.supervisor -c gunicorn.conf.py app:create_app()", "supervisor"),
         ("/wheel/pginstall18/bin/postgres -D /data/postgres -c listen_addresses=", "Postgres"),
         ("postgres: checkpointer", "Postgres"),
         ("postgres: postgres gunicorn [local] idle", "Postgres"),

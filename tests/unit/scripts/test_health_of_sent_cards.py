@@ -17,7 +17,6 @@ def _message(content: str, *, message_type: str = "interactive", **changes: Any)
         "root_id": "",
         "parent_id": "",
         "thread_id": "",
-        "upper_message_id": "",
         "chat_id": "oc_1",
         "message_type": message_type,
         "sender_id": "cli_1",

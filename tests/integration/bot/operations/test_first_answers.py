@@ -49,9 +49,7 @@ async def plans_of_a_turn(pool: Pool) -> int:
         elsewhere=True,
     )
     await store.record_reply(context, turn_id="om_1", cards=["With Ann."])
-    await store.mark_sent_and_tell(
-        context, turn_id="om_1", chunk=0, content="With Ann.", message_id="om_2"
-    )
+    await store.mark_sent(context, turn_id="om_1", chunk=0, content="With Ann.", message_id="om_2")
     return await _plans(pool) - before
 
 

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 import structlog
 
+from bot.answering.unfinished_turns import finish_left_cards
 from bot.feishu import cards
 from bot.feishu.errors import Unreachable
-from bot.outbox.pending_replies import finish_left_cards
 from bot.outbox.texts import say_both
 from bot.people.people_directory import People
 from bot.services import Services
@@ -101,7 +101,7 @@ async def test_nobody_goes_on_with_the_card_of_an_answer_that_is_delivered(
 ) -> None:
     card = await opened(worker.rpc, Group())
     await worker.store.record_reply(card.context, turn_id=card.turn_id, cards=["At three."])
-    state, _ = await worker.store.mark_sent_and_tell(
+    state, _ = await worker.store.mark_sent(
         card.context,
         turn_id=card.turn_id,
         chunk=0,

@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 
+from bot.answering.unfinished_turns import send_pending_replies
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.models import RawMessage, SentMessage
-from bot.outbox.pending_replies import send_pending_replies
 from bot.people.people_directory import People
 from bot.queue.table import JobTable
 from bot.services import Services

@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 from bot.features.registry import HOOKS
 from bot.feishu.caller import RetryPolicy
 from bot.feishu.client import FeishuClient
-from bot.feishu.denials import Denials
+from bot.feishu.errors import Denials
 from bot.mentions import Person
 from bot.operations.maintenance import tend_members
 from bot.people.membership import ChatKeeper, Membership

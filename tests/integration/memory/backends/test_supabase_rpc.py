@@ -89,7 +89,6 @@ async def test_every_step_of_a_turn_takes_a_missing_result_for_an_unknown_outcom
             partial(memory.record_reply, turn_id="om_q", cards=["A"]),
             partial(memory.preface_reply, turn_id="om_q", note="late"),
             partial(memory.mark_sent, **sent),
-            partial(memory.mark_sent_and_tell, **sent),
             memory.working_memory,
             memory.overview,
         ):

@@ -59,7 +59,8 @@ class Outage:
 
     async def sent(self, context: AgentMemoryContext, turn_id: str, text: str = "A") -> str:
         sent = {"chunk": 0, "content": text, "message_id": f"{turn_id}_card"}
-        return await self.store.mark_sent(context, turn_id=turn_id, **sent)  # type: ignore[arg-type]
+        state, _ = await self.store.mark_sent(context, turn_id=turn_id, **sent)  # type: ignore[arg-type]
+        return state
 
     async def rows(self) -> list[tuple[str, str]]:
         found = await MemoryStore(self.memory).list_messages(self.group.turn().conversation_id)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bot.agents.tool_types import ToolFailed
 from bot.features.calendar.wording import WORDING
 from bot.feishu.calendars import CalendarCalls
-from bot.feishu.pacing import SharedPace
+from bot.feishu.transport import SharedPace
 from memory.scope import FeishuPerson
 from tests.support.agendas import AgendaScene, random_events
 

@@ -16,10 +16,10 @@ from bot.agents.offline.notes import Call, Returned, say
 from bot.agents.offline.prompt_reading import PromptLine, label_and_words
 from bot.agents.prompts.prompt import GROUP_FACTS, KNOWN_HEADING, QUESTION_HEADING, RECALLED
 from bot.agents.tool_types import Toolbox, ToolOutcome
+from bot.features.commands import command_meant
 from bot.features.digests.feature import parse_argument
 from bot.features.reminders.tools import WORDING
 from bot.text.languages import Language
-from bot.text.meant_commands import command_meant
 from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "offline"

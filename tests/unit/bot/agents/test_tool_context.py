@@ -15,7 +15,6 @@ from bot.agents.prompts.tool_context import (
     exchanges,
     references,
     registry_table,
-    without_context,
 )
 from memory.tables.notes import RegisteredNote
 from tests.support.rows import every_row
@@ -87,15 +86,6 @@ def test_results_cannot_forge_lines_of_the_block(content: str, result: str) -> N
     told = enrich(content, [_call(result)])
     block = told[len(content) :].split("\n")
     assert len(block) in (5, 6)
-    assert without_context("answer\n\n" + told[len(content) :].strip()) == "answer"
-
-
-def test_a_block_the_model_imitates_is_taken_off_its_answer() -> None:
-    answer = "I did it."
-    assert without_context(enrich(answer, [_call("ok")])) == answer
-    assert without_context("The words [Tool context: in a line stay.") == (
-        "The words [Tool context: in a line stay."
-    )
 
 
 def test_a_call_is_a_pair_with_an_id_of_its_own_that_never_changes() -> None:

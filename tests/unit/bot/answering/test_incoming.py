@@ -29,8 +29,7 @@ from bot.answering.request_chat import chat_of
 from bot.feishu.cards import answer_card, card_content
 from bot.feishu.client import FeishuClient
 from bot.feishu.content import UNREADABLE_CARD
-from bot.feishu.denials import Denials
-from bot.feishu.errors import FeishuError, ResourceTooLarge, Unreachable
+from bot.feishu.errors import Denials, FeishuError, ResourceTooLarge, Unreachable
 from bot.feishu.events import MessageEvent, parse_envelope, parse_message
 from bot.feishu.fields import Attachment
 from bot.feishu.models import (

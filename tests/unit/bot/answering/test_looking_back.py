@@ -8,8 +8,7 @@ from typing import Any, cast
 import pytest
 
 from bot.answering.request_chat import chat_of, record_of_list
-from bot.feishu.denials import Denials
-from bot.feishu.errors import FeishuError
+from bot.feishu.errors import Denials, FeishuError
 from bot.feishu.models import raw_message
 from bot.listening.turn_request import TurnRequest
 from bot.mentions import Person

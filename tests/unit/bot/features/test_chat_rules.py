@@ -30,10 +30,20 @@ SETTINGS = Settings()
 SAMPLE = ChatRule("sample", "示例", {"follow": "yes 跟随", "ignore": "no 忽略"}, "follow")
 
 
+def keys_of(rule: ChatRule) -> list[str]:
+    """The texts that a rule needs, beside those of all rules."""
+    absent = [f"absent-{rule.name}"] if rule.only_in_groups else []
+    if not rule.choices:
+        return [f"rule-{rule.name}", f"too-long-{rule.name}", f"how-{rule.name}", *absent]
+    choices = () if rule.is_switch else rule.choices
+    choice_keys = (f"choice-{rule.name}-{choice}" for choice in choices)
+    return [f"rule-{rule.name}", *absent, *choice_keys]
+
+
 def forgotten(rules: Mapping[str, ChatRule]) -> list[str]:
     """What a rule lacks in a catalogue, and where it belongs."""
     found = []
-    for key in (key for rule in rules.values() for key in chat_settings.keys_of(rule)):
+    for key in (key for rule in rules.values() for key in keys_of(rule)):
         for language in get_args(Language):
             try:
                 chat_settings.say(key, language, most=MAX_INSTRUCTIONS)
@@ -52,7 +62,7 @@ def test_no_words_are_left_of_a_rule_that_is_gone() -> None:
     )
     kinds = ("rule-", "select-", "choice-", "absent-", "too-long-")
     of_rules = {entry.msgid for entry in catalogue if entry.msgid.startswith(kinds)}
-    needed = {key for rule in RULES.values() for key in chat_settings.keys_of(rule)}
+    needed = {key for rule in RULES.values() for key in keys_of(rule)}
 
     assert of_rules - needed == {f"rule-{chat_settings.DIGEST}"}
 

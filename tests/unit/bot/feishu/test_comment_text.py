@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.feishu.comment_text import (
+from bot.feishu.other_events import (
     LONGEST,
     MOST_REPLIES,
+    CommentReply,
     elements_of,
     is_said,
     mentioned_in,
@@ -15,7 +16,6 @@ from bot.feishu.comment_text import (
     replies_of,
     reply_text,
 )
-from bot.feishu.other_events import CommentReply
 from tests.support.rows import every_row
 
 BOB, MEMO = "ou_b0b", "ou_mem0"

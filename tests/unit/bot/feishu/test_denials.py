@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from bot.feishu.denials import Denials, is_still_refused, lacks_scope
-from bot.feishu.errors import FeishuError, Unreachable
+from bot.feishu.errors import Denials, FeishuError, Unreachable, is_still_refused, lacks_scope
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.feishu.pacing import FairPacer, OwnSlots, SharedPace, SharedSlots
+from bot.feishu.transport import FairPacer, OwnSlots, SharedPace, SharedSlots
 
 LIMITS = [(5, 1.05), (10, 6.3)]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.feishu.caller import TenantToken, Token
 from bot.feishu.errors import FeishuError, Unreachable
-from bot.feishu.pacing import (
+from bot.feishu.transport import (
     OwnSlots,
     Pacer,
     SharedPace,
@@ -153,7 +153,7 @@ def test_fifty_a_second_leave_evenly():
 TAKES = """
 import sys, time
 from pathlib import Path
-from bot.feishu.pacing import SharedSlots
+from bot.feishu.transport import SharedSlots
 slots = SharedSlots(Path(sys.argv[1]))
 sys.stdin.readline()
 for _ in range(25):

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from bot.agents.model_text.cleaner import AnswerReader
 from bot.agents.running_turns import Progress
 from bot.feishu import cards, markup
-from bot.feishu.denials import Denials
-from bot.feishu.errors import FeishuError, Unreachable
+from bot.feishu.errors import Denials, FeishuError, Unreachable
 from bot.mentions import ALL_NAMES, Person, Roster, to_card
 from bot.outbox.delivery import Delivered, Target, Undeliverable
 from bot.outbox.live_card import LiveCard

@@ -32,7 +32,7 @@ def test_a_plan_is_handed_over_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_supervisor_loads_no_introspection() -> None:
     script = (
-        "import sys, bot.process.__main__\nprint({'dataclasses', 'inspect'} & set(sys.modules))"
+        "import sys, bot.process.supervisor\nprint({'dataclasses', 'inspect'} & set(sys.modules))"
     )
     found = subprocess.check_output([sys.executable, "-c", script], text=True)
     assert found.strip() == "set()"
