@@ -28,7 +28,6 @@ from bot.agents.offline.evidence import (
     statements,
     statements_answering,
 )
-from bot.agents.offline.facts import small_talk
 from bot.agents.offline.notes import Call, say
 from bot.agents.offline.prompt_reading import (
     Situation,
@@ -37,6 +36,7 @@ from bot.agents.offline.prompt_reading import (
     remembered_facts,
     situation_of,
 )
+from bot.agents.offline.small_talk import asks_clock, asks_of_bot, asks_source, small_talk
 from bot.agents.prompts.prompt import MEMORY_AWAY
 from bot.agents.tool_types import Toolbox, ToolCall
 from bot.documents.document import links_in, without_links
@@ -177,7 +177,7 @@ def _from_memory(situation: Situation) -> Call | str:
     if recalled_text is None and "recall" in situation.tools:
         return Call("recall", query)
     if recalled_text is None or not situation.by_meaning:
-        return _at_a_loss(situation, "only-read" if facts.asks_of_bot(question) else "not-told")
+        return _at_a_loss(situation, "only-read" if asks_of_bot(question) else "not-told")
     if len(situation.results) == 1:  # in a longer list the best do not stand first
         return Call("recall", {**query, "k": _NEAREST})
     if not candidates:
@@ -268,10 +268,10 @@ def _last_answer(situation: Situation) -> str:
 def _of_itself(situation: Situation) -> str:
     """The time of day, and where the bot's last answer comes from."""
     question, language = situation.question, situation.language
-    if facts.asks_clock(question):
+    if asks_clock(question):
         now = now_of(situation.instructions)
         return say("time-now", language, when=coming_text(now, language, now=now))
-    if not facts.asks_source(question):
+    if not asks_source(question):
         return ""
     answer = _last_answer(situation)
     sources = tuple(one for one in _statements(situation) if quotes(answer, one.text))
