@@ -28,13 +28,21 @@ _REMEMBERED_AT_END = re.compile(
     r"(?:这个|这点|它|了|哦|啊|吧)*[\s。.!！]*$",
     re.IGNORECASE | re.DOTALL,
 )
+_NOT = re.compile(
+    r"^\W*(?:please )?(?:do(?:n['’]?| no)t|no need to|never|stop)\W+(?:\w+ ){0,2}?(?:remember|keep)"
+    r"|(?:别|不要|不用|不必)[^，,。]{0,4}(?:记|存)",
+    re.IGNORECASE,
+)
 _WRONG = (
-    r"(?:no|nope|wrong|actually|correction|sorry|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
+    r"(?:no(?! (?:more|need|longer|one|idea|problem|worries)\b)|nope|wrong|actually|correction"
+    r"|sorry"
+    r"|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
     r"|不对|不是(?!吗)|错了|不(?=[，,。])|更正(?:一下)?|说错了|其实(?=应?该?是)|实际上(?=是)"
     r"|(?=(?:it|that)(?:'s|’s| is) (?:actually|really|now)\b)"
 )
 _CORRECTION = re.compile(
-    rf"^\W*(?:{_WRONG})[\s,.;:，。：；]*(?:(?:it|that|this)(?:'s|’s| is| was)?(?: (?:now|actually"
+    rf"^\W*(?:{_WRONG})[\s,.;:，。：；]*(?:i (?:meant|mean)\b[\s,:]*|我(?:是说|的意思是))?"
+    r"(?:(?:it|that|this)(?:'s|’s| is| was)?(?: (?:now|actually"
     r"|really))?(?: back(?: to\b|(?= (?:in|on|at|by|with|from|until)\b)))?\b\s*)?"
     r"(?:应该|现在|已经|又)*(?:改[到回]了?|改成了?|是)?[，,：:\s]*(.+)",
     re.IGNORECASE | re.DOTALL,
@@ -51,13 +59,14 @@ _ASKS_NAME = re.compile(
     re.IGNORECASE,
 )
 _NAME_END = re.compile(r"[,.;!?，。；！？\n]|(?<!\s)\s+(?:and|but)\s")
-_ASKS_WHO = re.compile(r"\W*谁(?!都)")
+_ASKS_WHO = re.compile(r"^\W*谁(?!都)|[什哪谁几多啥][^，。]{0,6}来着\W*$|啥\W*$")
 _REQUEST = re.compile(
     rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|cancel|delete|remove"
     r"|forget|summari[sz]e|sum up|recap|digest|translate|draft|explain|book|schedule|set|update"
     r"|change|rename|open|read|look|help|stop|check|compare|calculate|share|move|put|send|ask"
     r"|let|remind|ping|say|try|answer|repeat|start|tag|speak|reply|write|respond|append|assign"
     r"|mute|unmute|disconnect|snooze|undo|arrange)\b(?!\s+(?:that|it),)"
+    r"|^\W*i(?:['’]d| would)? (?:need|want|like)(?: some)? (?:help|a hand|you|to)\b"
     r"|^\W*(?:请|麻烦|帮我|帮忙|给我|把|能否|能不能)"
     r"|^\W*(?:找(?:一?下|找|出|到)|搜索?|查(?:一?下|查|找|询|看)|看看|看一下|列出|列一下|显示|总结|概括"
     r"|翻译|写一|建一|创建|新建|再[建来]|取消(?!了)|关掉(?!了)|用[中英]文|说[中英]文|加个|定个|设个|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
@@ -105,12 +114,20 @@ WHEN = frozenset(("day", "weekday", "time", "month", "period", "year"))
 _SAYS_NO_TOPIC = frozenset(
     "i we you he she it they this that there 我 我们 你 他 她 它 这 那".split()
 )
+# What is said to the bot, or says something only together with what was said before.
+_OF_THE_TALK = re.compile(
+    r"^\W*(?:you|your|(?:(?:and|but|so) )?(?:that|this|it|these|those|there|he|she|they)"
+    r"(?=\s+(?:is|are|was|were|has|have|had|will|wo|did|does)\b|['’]))(?:\b|['’])"
+    r"|^\W*(?:[你您]|还是|就[要按这在]?|只|别|不要|不用|先|再|在[那这它]|我(?:问|说|想说|是说|要)的)"
+    r"|[吧吗呢][\s。.!！~～]*$|来着",
+    re.IGNORECASE,
+)
 _LONGEST_KEY = 40
 _LONGEST_STATEMENT = 300
 
 
 def is_question(text: str) -> bool:
-    return requests.is_question(text) or bool(_ASKS_WHO.match(text))
+    return requests.is_question(text) or bool(_ASKS_WHO.search(text))
 
 
 def is_request(text: str) -> bool:
@@ -146,13 +163,13 @@ def fact_to_keep(text: str) -> str:
     value."""
     fact = statement_in(text)
     is_plain = len(fact) <= _LONGEST_STATEMENT and len(_words_of(fact)) > 2
-    return fact if is_plain and _STATES.search(fact) else ""
+    return fact if is_plain and _STATES.search(fact) and not _OF_THE_TALK.search(fact) else ""
 
 
 def fact_to_remember(text: str) -> str:
     """The fact in “remember that …” or “…, remember that”, or nothing."""
     match = _REMEMBER.match(text) or _REMEMBERED_AT_END.match(text)
-    if not match or is_question(_given_name(match)) or _ASKS_NAME.search(text):
+    if not match or is_question(_given_name(match)) or _ASKS_NAME.search(text) or _NOT.search(text):
         return ""
     return _given_name(match)
 

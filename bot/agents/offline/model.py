@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bot.agents.llm.model import Message, OnText, Request, Response
-from bot.agents.offline import facts, notes, reminders
+from bot.agents.offline import facts, notes, reminder_follow_ups, reminders
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.evidence import (
@@ -36,7 +36,7 @@ from bot.agents.offline.prompt_reading import (
     remembered_facts,
     situation_of,
 )
-from bot.agents.offline.small_talk import asks_clock, asks_of_bot, asks_source, small_talk
+from bot.agents.offline.small_talk import asks_clock, asks_of_bot, asks_source, lead_in, small_talk
 from bot.agents.prompts.prompt import MEMORY_AWAY
 from bot.agents.tool_types import Toolbox, ToolCall
 from bot.documents.document import links_in, without_links
@@ -77,6 +77,15 @@ class OfflineModel:
 def next_step(situation: Situation) -> Call | str:
     """The next tool to call, or the answer."""
     situation = replace(situation, question=_complete_question(situation))
+    talk, rest = lead_in(situation.question, situation.own_name)
+    if not talk and rest == situation.question:
+        return _step(situation)
+    step = _step(replace(situation, question=rest))
+    at_a_loss = say("only-read", situation.language)
+    return say(talk, situation.language) if talk and step == at_a_loss else step
+
+
+def _step(situation: Situation) -> Call | str:
     question, tools, language = situation.question, situation.tools, situation.language
     if MEMORY_AWAY in situation.instructions:
         return say("memory-away", language)
@@ -102,12 +111,16 @@ def _complete_question(situation: Situation) -> str:
     question, answer = situation.question, _last_answer(situation)
     own_lines = (line.text for line in reversed(situation.lines) if line.who == situation.author)
     before = next(own_lines, "")
-    questions = {key for key in reminders.ASKS for one in LANGUAGES if say(key, one) in answer}
-    if not questions or not before:
+    questions = {
+        key for key in reminder_follow_ups.ASKS for one in LANGUAGES if say(key, one) in answer
+    }
+    if not before:
         return question
+    if not questions:
+        return reminder_follow_ups.with_new_time(before, question, answer)
     if "ask-which" in questions:
-        return reminders.with_choice(before, question)
-    return reminders.with_time(before, question)
+        return reminder_follow_ups.with_choice(before, question)
+    return reminder_follow_ups.with_time(before, question)
 
 
 def _with_agenda(situation: Situation) -> Call | str | None:

@@ -13,7 +13,7 @@ _GREETING = re.compile(
 _THANKS = re.compile(
     r"\W{0,9}(?:many\s+|ok,?\s+|great,?\s+)?(?:thanks|thank\s+you|thx|cheers)"
     r"(?:\s+(?:so\s+much|very\s+much|a\s+lot|again))?\W{0,9}"
-    r"|\W{0,9}(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了|辛苦了?)[你您啦了啊大家]*\W{0,9}",
+    r"|\W{0,9}(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了|辛苦了?)[你您啦了啊大家]*(?:[，,]?帮了?大忙了?)?\W{0,9}",
     re.IGNORECASE,
 )
 _BYE = re.compile(
@@ -24,9 +24,9 @@ _BYE = re.compile(
 )
 _PRAISE = re.compile(
     r"\W{0,9}(?:ok(?:ay)?|alright|all right|got it|great|nice|cool|perfect|awesome"
-    r"|good (?:job|bot)|well done"
-    r"|sounds good|never ?mind)(?: then| thanks| job| work)?\W{0,9}"
-    r"|\W{0,9}(?:好的?|嗯+|行|收到|知道了|明白了?|可以|没事了?|不错|真?棒|太好了|干得好|厉害)[呀啊吧哦了的]?\W{0,9}|[\s👍👌🙏🎉❤️😀-😊]+",
+    r"|good (?:job|bot)|well done|lol|haha+"
+    r"|sounds good|never ?mind|nvm|no worries)(?: then| thanks| job| work)?\W{0,9}"
+    r"|\W{0,9}(?:好的?|嗯+|行|收到|知道了|明白了?|可以|没事了?|算了|不用了|哈哈+|(?:干得|真)?不错|真?棒|太好了|干得好|厉害)[呀啊吧哦了的]?\W{0,9}|[\s👍👌🙏🎉❤️😀-😊]+",
     re.IGNORECASE,
 )
 _HOW_ARE_YOU = re.compile(
@@ -54,6 +54,8 @@ _ASKS_OF_BOT = re.compile(
     r"|(?:bot|机器人)?你(?:能|会|是|可以|有)[^，。]*[吗么]\W*$)",
     re.IGNORECASE,
 )
+_CLAUSE_END = re.compile(r"[,，.。!！;；:：~～]")
+_LONGEST_CLAUSE = 40
 _LABEL = re.compile(r"(?:\[([a-z ]{1,40})(?:: [^\]\n]{0,500})?\]|!\[(image)\]\([^()\n]*\))\s*")
 _KINDS = {
     "voice message": "voice",
@@ -63,6 +65,20 @@ _KINDS = {
     "file": "file",
     "folder": "file",
 }
+
+
+def lead_in(text: str, own_name: str) -> tuple[str, str]:
+    """The key of the answer to thanks or an “ok” in front of what is said, and the rest without
+    those, greetings and the bot's name: “Hi Memo, …”, “thanks. …”."""
+    key = ""
+    while end := _CLAUSE_END.search(text, 0, _LONGEST_CLAUSE):
+        clause = text[: end.start()].replace(own_name, "") if own_name else text[: end.start()]
+        rest = text[end.end() :].lstrip(" ,，.。!！;；:：~～")
+        talk = small_talk(clause)
+        if not rest or (clause.strip("@ ") and not talk):
+            break
+        key, text = key or ("" if talk == "greeting" else talk), rest
+    return key, text
 
 
 def small_talk(text: str) -> str:

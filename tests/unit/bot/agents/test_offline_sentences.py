@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.agents.llm.model import Request
-from bot.agents.offline import reminders
+from bot.agents.offline import reminder_follow_ups, reminders
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
 from bot.agents.offline.model import Situation, next_step, situation_of
@@ -39,12 +39,13 @@ def kind(text: str) -> str:
         return {"set": "remind"}.get(wish.kind, wish.kind)
     if asked := command(text):
         return "help" if asked.kind == "help" else "note"
-    step = next_step(Situation(text, tools=TOOLS, instructions=NOW))
+    step = next_step(Situation(text, tools=TOOLS, instructions=NOW, own_name="Memo"))
     if isinstance(step, Call):
         tools = {"update_working_memory": "keep", "recall": "ask", "list_due_tasks": "tasks"}
         tools |= {"look_at_calendar": "calendar", "book_meeting": "book", "make_task": "task"}
-        return tools[step.tool]
+        return tools.get(step.tool) or ("note" if "note" in step.tool else step.tool)
     texts = {"not-here": "forget", "only-read": "model", "greeting": "talk", "thanks": "talk"}
+    texts |= {"acknowledged": "talk", "goodbye": "talk"}
     keys = {say(key, language): name for key, name in texts.items() for language in LANGUAGES}
     return keys[step]
 
@@ -397,6 +398,31 @@ def test_a_time_given_after_the_question_when_completes_the_reminder(
     assert next_step(other) == Call("recall", {"query": "where is lunch?", "scope": "everywhere"})
 
 
+@every_row(
+    ("question", "about", "time"),
+    [
+        ("actually make it 3pm", "dentist", "3pm"),
+        ("no, move it to Friday", "dentist", "Friday"),
+        ("还是改成三点吧", "dentist", "三点"),
+        ("sorry, make that 10:30", "dentist", "10:30"),
+    ],
+)
+def test_another_time_after_a_receipt_is_for_that_reminder(
+    question: str, about: str, time: str
+) -> None:
+    before = PromptLine("set a reminder for Thursday 2pm: dentist", "Alice")
+    receipt = PromptLine("OK, I'll remind you on 3 Dec at 14:00: “dentist”", own=True)
+    lines = (before, receipt, PromptLine(question, "Alice"), receipt)
+    for earlier in (lines[:2], lines):
+        situation = Situation(question, earlier, author="Alice", tools=TOOLS, instructions=NOW)
+        assert next_step(situation) == Call("list_reminders", {})
+        wish = reminders.reminder_wish(
+            reminder_follow_ups.with_new_time(lines[0].text, question, receipt.text)
+        )
+        assert wish
+        assert (wish.kind, wish.about, wish.text) == ("change", about, time)
+
+
 @every_row("answer", ["the second one", "2", "第二个"])
 def test_a_number_given_after_the_question_which_cancels_that_reminder(answer: str) -> None:
     asked = PromptLine(say("ask-which", "en") + "\n\n2 reminders: …", own=True)
@@ -551,6 +577,10 @@ def test_without_reminders_nobody_is_asked_which_one() -> None:
     [
         ("move the Friday one to Monday at 10", {"reminder_id": "tm_b", "at": "2026-11-30T10:00"}),
         ("把周五那个改到周一上午十点", {"reminder_id": "tm_b", "at": "2026-11-30T10:00"}),
+        ("push the Friday one to Monday", {"reminder_id": "tm_b", "at": "2026-11-30T15:00"}),
+        ("把周五那个改到周一", {"reminder_id": "tm_b", "at": "2026-11-30T15:00"}),
+        ("move the Friday one to 11:30", {"reminder_id": "tm_b", "at": "2026-12-04T11:30"}),
+        ("把周五那个改到十一点半", {"reminder_id": "tm_b", "at": "2026-12-04T11:30"}),
     ],
 )
 def test_the_one_of_a_day_is_moved(question: str, call: dict[str, str]) -> None:
