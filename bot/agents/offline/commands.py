@@ -89,7 +89,7 @@ _RULES_EN = (
         r"|another)"
         r" note(?: about| on| for| titled| called| named| that)?[:：,]?\s+(?:title[d:]? )?TITLE"
         r"(?:,?\s+(?:saying|that says|with the text)\s+(?P<body>.+?))?"
-        r"(?:,?\s+(?:with |and |having )*(?:the )?(?:tags?|tagged)[:：]?\s+TAGS)?",
+        r"(?:,?\s+(?:with |and |having |add(?:ing)? )*(?:the )?(?:tags?|tagged)[:：]?\s+TAGS)?",
     ),
     ("tags", r"(?:KIND) (?:does|do|has) REF (?:now |currently )?have(?: now| currently)?"),
     ("tags", r"(?:KIND) (?:of|on|for|are on|has) REF(?: now)?"),

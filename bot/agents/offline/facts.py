@@ -94,8 +94,9 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 _LEAD_IN = re.compile(
-    r"^\W*(?:(?:heads[ -]up|by the way|btw|fyi|oh|ah|hey|hold on|wait|(?:and |quick |small )*update"
-    r"|just so you know|one more thing)\b[\s,:!-]+)+"
+    r"^\W*(?:hey|hi|hello)\s+\w{1,20}\s*[,:!]\s*"
+    r"|^\W*(?:(?:heads[ -]up|by the way|btw|fyi|oh|ah|hey|hold on|wait"
+    r"|(?:and |quick |small )*update|just so you know|one more thing)\b[\s,:!-]+)+"
     r"|^[^，,：:。]{0,5}(?:提醒|说|补充|通知|更新|改|同步|报告|注意|等)(?:大家)?一下(?:大家)?[，,：:！]\s*"
     r"|^(?:提个醒|请?注意|等等|对了|顺便说?|补充|更新|通知)[，,：:！]\s*",
     re.IGNORECASE,

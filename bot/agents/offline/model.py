@@ -36,6 +36,7 @@ from bot.agents.offline.prompt_reading import (
     remembered_facts,
     situation_of,
 )
+from bot.agents.offline.several_requests import requests_in
 from bot.agents.offline.small_talk import asks_clock, asks_of_bot, asks_source, lead_in, small_talk
 from bot.agents.prompts.prompt import MEMORY_AWAY
 from bot.agents.tool_types import Toolbox, ToolCall
@@ -78,11 +79,29 @@ def next_step(situation: Situation) -> Call | str:
     """The next tool to call, or the answer."""
     situation = replace(situation, question=_complete_question(situation))
     talk, rest = lead_in(situation.question, situation.own_name)
-    if not talk and rest == situation.question:
-        return _step(situation)
-    step = _step(replace(situation, question=rest))
+    step = _one_after_another(replace(situation, question=rest))
     at_a_loss = say("only-read", situation.language)
     return say(talk, situation.language) if talk and step == at_a_loss else step
+
+
+def _one_after_another(situation: Situation) -> Call | str:
+    """The step for the first request that is not carried out yet, or all the answers."""
+    requests = requests_in(situation.question)
+    if len(requests) == 1:
+        return _step(situation)
+    answers: list[str] = []
+    results = situation.results
+    for request in requests:
+        step = _step(replace(situation, question=request, results=()))
+        taken = 0
+        while isinstance(step, Call):
+            if taken == len(results):
+                return step
+            taken += 1
+            step = _step(replace(situation, question=request, results=results[:taken]))
+        answers.append(step)
+        results = results[taken:]
+    return "\n\n".join(answers)
 
 
 def _step(situation: Situation) -> Call | str:
@@ -363,7 +382,8 @@ async def wish_of(messages: Sequence[Message], tools: Toolbox) -> ToolWish | Non
 def _is_certain(request: Request) -> bool:
     situation = situation_of(request)
     question = situation.question.strip()
-    if len(question) > _LONGEST_CERTAIN or _SEVERAL_SENTENCES.search(question):
+    is_several = _SEVERAL_SENTENCES.search(question) or len(requests_in(question)) > 1
+    if len(question) > _LONGEST_CERTAIN or is_several:
         return False
     if facts.corrected_value(question) and not facts.fact_to_remember(question):
         return False  # “no, it is now …” may be about anything that was said

@@ -72,10 +72,10 @@ def lead_in(text: str, own_name: str) -> tuple[str, str]:
     those, greetings and the bot's name: “Hi Memo, …”, “thanks. …”."""
     key = ""
     while end := _CLAUSE_END.search(text, 0, _LONGEST_CLAUSE):
-        clause = text[: end.start()].replace(own_name, "") if own_name else text[: end.start()]
-        rest = text[end.end() :].lstrip(" ,，.。!！;；:：~～")
-        talk = small_talk(clause)
-        if not rest or (clause.strip("@ ") and not talk):
+        clause, rest = text[: end.start()].strip(), text[end.end() :].lstrip(" ,，.。!！;；:：~～")
+        words = clause.replace(own_name, "").strip("@ ") if own_name else clause
+        talk = small_talk(words)
+        if not clause or not rest or (words and not talk):
             break
         key, text = key or ("" if talk == "greeting" else talk), rest
     return key, text
