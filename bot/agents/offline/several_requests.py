@@ -10,7 +10,9 @@ import re
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
 from bot.agents.offline.facts import fact_to_remember
-from bot.agents.offline.reminders import reminder_wish
+from bot.agents.offline.reminders import ANY_DAY, DAYS, reminder_wish
+from memory.dates import named_days
+from memory.text import has_han
 
 _MOST = 4
 _LONGEST = 400
@@ -19,6 +21,7 @@ _JOINT = re.compile(
     r"|[，,](?:顺便|然后|另外|还有|同时|并且|也|再)?",
     re.IGNORECASE,
 )
+_OWN_DAY = re.compile(r"\bin \w|\b(?:every|each|daily|weekly|monthly)\b|每|过|后", re.IGNORECASE)
 _TELLS = frozenset({"make", "set", "remember", "agenda"})
 _READS = frozenset({"list", "find"})
 
@@ -32,7 +35,22 @@ def requests_in(question: str) -> list[str]:
     if not 2 <= len(parts) <= _MOST or not all(kinds):
         return [question]
     after_text = kinds[next((n for n, one in enumerate(kinds) if one in _TELLS), len(kinds)) :]
-    return parts if set(after_text) <= _TELLS | _READS else [question]
+    if not set(after_text) <= _TELLS | _READS:
+        return [question]
+    return _on_the_day_before(parts, kinds)
+
+
+def _on_the_day_before(parts: list[str], kinds: list[str]) -> list[str]:
+    """A reminder without a day is for the day of the one before: “tomorrow at 9 …, at 11 …”."""
+    day, requests = "", []
+    for part, kind in zip(parts, kinds, strict=True):
+        named = next(named_days(part, DAYS, ANY_DAY.date()), None)
+        if named:
+            day = part[named.start : named.end]
+        elif day and kind == "set" and not _OWN_DAY.search(part):
+            part = f"{day}{part}" if has_han(part) else f"{part} {day}"
+        requests.append(part)
+    return requests
 
 
 def _kind(text: str) -> str:

@@ -34,7 +34,7 @@ NOW = "Now:\n2026-11-28 10:00 Saturday (Asia/Shanghai)"
 def kind(text: str) -> str:
     """How the model takes a message."""
     if meant := command_meant(text):
-        return {"digest": "digest", "memory": "memory"}[meant.name]
+        return str(meant.name)
     if wish := reminders.reminder_wish(text):
         return {"set": "remind"}.get(wish.kind, wish.kind)
     if asked := command(text):
@@ -527,6 +527,19 @@ def test_a_statement_that_begins_like_a_request_is_one(question: str, statement:
         ("你为什么不理我？", "why", ""),
         ("disconnect my account", "connect", "off"),
         ("断开我的账号", "connect", "off"),
+        ("no more summaries please", "digest", "off"),
+        ("以后不用发总结了", "digest", "off"),
+        ("show me your settings", "settings", ""),
+        ("what settings do you have?", "settings", ""),
+        ("看看你的设置", "settings", ""),
+        ("有什么设置？", "settings", ""),
+        ("only answer when mentioned", "mode", "mention"),
+        ("只在@你的时候回答", "mode", "mention"),
+        ("stop answering questions nobody asked you", "proactive", "off"),
+        ("别主动插话", "proactive", "off"),
+        ("change your language to German", "language", "german"),
+        ("用英文回答我", "language", "en"),
+        ("why are you not answering?", "why", ""),
     ],
 )
 def test_a_command_is_asked_for_in_plain_words(text: str, name: str, argument: str) -> None:
@@ -538,7 +551,9 @@ def test_a_command_is_asked_for_in_plain_words(text: str, name: str, argument: s
 
 
 @every_row("text", ["I speak Chinese", "why did you invite Bob?", "the digest is off topic",
-                    "every day at 6pm we meet", "我们用中文写文档"])  # fmt: skip
+                    "every day at 6pm we meet", "我们用中文写文档", "the settings changed",
+                    "答疑只在周五", "别主动加班", "only answer the first question",
+                    "公司设置了门禁"])  # fmt: skip
 def test_talk_is_no_command(text: str) -> None:
     assert command_meant(text) is None
 
@@ -604,6 +619,14 @@ def test_the_one_of_a_day_is_moved(question: str, call: dict[str, str]) -> None:
         ("what did I miss today?", "today"),
         ("本周摘要", "week"),
         ("昨天聊了什么", "yesterday"),
+        ("sum up the last hour", "today"),
+        ("what happened here while I was away?", ""),
+        ("what has been decided so far?", ""),
+        ("大家刚才聊啥了", "today"),
+        ("总结一下最近一小时", "today"),
+        ("帮我捋一捋今天的重点", "today"),
+        ("出个会议纪要", ""),
+        ("目前定了哪些事？", ""),
         ("这周大家聊了什么？", "week"),
         ("总结一下上周的讨论", "last week"),
         ("总结一下", ""),
@@ -620,6 +643,7 @@ def test_a_digest_is_of_the_period_that_is_named(text: str, argument: str) -> No
     [
         *((one, "quiet") for one in ("please be quiet", "shut up please", "请安静", "安静一下吧")),
         *((one, "quiet") for one in ("I'd like you to be quiet", "别说话了", "mute yourself now")),
+        *((one, "quiet") for one in ("be quiet here", "mute yourself for an hour", "静音一个小时")),
         *((one, "resume") for one in ("you can talk again", "unmute", "可以说话了", "取消静音")),
         *((one, None) for one in ("the room is quiet", "is it quiet there?", "这里很安静")),
     ],

@@ -22,6 +22,14 @@ TOOLS = frozenset({"update_working_memory", "set_reminder", "create_note", "list
         ),
         ("list my notes and my reminders", ["list my notes", "my reminders"]),
         ("记住密码是 42，顺便明天10点提醒我改", ["记住密码是 42", "明天10点提醒我改"]),
+        (
+            "明天9点提醒我打给老王，11点提醒我打给老李",
+            ["明天9点提醒我打给老王", "明天11点提醒我打给老李"],
+        ),
+        (
+            "remind me on Friday at 9 to pay and remind Bob at 11 to call",
+            ["remind me on Friday at 9 to pay", "remind Bob at 11 to call on Friday"],
+        ),
         ("列出我的笔记，还有我的提醒", ["列出我的笔记", "我的提醒"]),
         ("delete the first note. list my notes", ["delete the first note", "list my notes"]),
     ],
