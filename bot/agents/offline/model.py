@@ -160,6 +160,8 @@ def _with_notes(situation: Situation, note_request: NoteRequest) -> Call | str:
             return step
         situation = replace(situation, results=results[1:])
     last = situation.last
+    if note_request.kind == "append" and last and last.outcome.kind == "note-read":
+        return notes.append_call(note_request, last)
     has_searched = bool(
         last and last.ok and last.tool == "search_notes" and note_request.kind != "find"
     )
