@@ -65,7 +65,8 @@ _RULES_EN = (
         r"(?:what can you do(?: for (?:me|us))?|what do you do|how do you work|who are you"
         r"|what are you|help(?: me)?|i need (?:some )?help(?: with .{1,40})?"
         r"|how (?:do|can|should) i (?:use|set|create|make|add|delete|remove|change|cancel|list"
-        r"|find|move|edit|tag|rename|see) (?:\w+ ){0,3}(?:notes?|reminders?|tasks?|digests?|you|this bot)"
+        r"|find|move|edit|tag|rename|see) (?:\w+ ){0,3}(?:notes?|reminders?|tasks?|digests?|you"
+        r"|this bot)"
         r"|how can you help(?: me| us)?"
         r"|what (?:else )?can i ask(?: you)?)",
     ),
@@ -160,7 +161,8 @@ _RULES_ZH = (
     ("find", r"(?:搜索|搜一下|搜|查找|查一下|查|找一?下|找)(?:关于|有关)TITLE的?笔记"),
     (
         "find",
-        r"(?:搜索|搜一下|搜|查找|查一下|查|找一?下|找)(?:我的)?笔记(?:里的?|中的?)?[:：，,\s]*TITLE",
+        r"(?:搜索|搜一下|搜|查找|查一下|查|找一?下|找)(?:我的)?笔记(?:里的?"
+        r"|中的?)?[:：，,\s]*TITLE",
     ),
     ("find", r"(?:搜索|搜一下|搜|查找|查一下|找一?下|找)TITLE的?笔记"),
     ("find", r"(?:有没有|有)(?:关于|有关)TITLE的?笔记[吗么]?"),
@@ -172,7 +174,8 @@ _RULES_ZH = (
     ("find", r"(?:搜索|搜一下)[:：\s]*TITLE"),
     (
         "make",
-        r"MAKE(?:笔记|便签)[，,:：\s]*(?:标题(?:为|是|叫)?|叫做?|关于|名为)?[:：\s]*TITLESAYINGTAGGED",
+        r"MAKE(?:笔记|便签)[，,:：\s]*(?:标题(?:为|是|叫)?|叫做?|关于"
+        r"|名为)?[:：\s]*TITLESAYINGTAGGED",
     ),
     ("make", r"MAKE(?:关于|有关|叫做?|名为|标题(?:为|是))?TITLE的?(?:笔记|便签)SAYINGTAGGED"),
     ("make", r"MAKE(?:笔记|便签)[:：]\s*(?P<title>.+?)TAGGED"),
@@ -200,14 +203,16 @@ _RULES_ZH = (
     ("write", r"(?:把|将|给)?REF的?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
     (
         "append",
-        r"(?:在|给|往|把)?REF(?:里|中|上)?面?再?加(?:上)?(?:一?[句行段]|内容)(?:话)?[:：，,\s]*BODY",
+        r"(?:在|给|往|把)?REF(?:里|中|上)?面?再?加(?:上)?(?:一?[句行段]"
+        r"|内容)(?:话)?[:：，,\s]*BODY",
     ),
     ("write", r"(?:把|将)REF(?:改成|改为|换成)[:：\s]*BODY"),
     ("write", r"(?:把|将)?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
     ("write", r"(?:给|在|往)REF(?:里|中|上)?(?:写上|写下|写入|写)TEXT?[:：\s]*BODY"),
     (
         "drop",
-        r"(?:(?:把|将)?(?P<ref>[^，,。]{0,30}?(?:笔记|便签)(?:全部|全|都|统统))|(?P<ref_but>(?:除了?|[只仅]保?留下?)"
+        r"(?:(?:把|将)?(?P<ref>[^，,。]{0,30}?(?:笔记|便签)(?:全部|全|都|统统))"
+        r"|(?P<ref_but>(?:除了?|[只仅]保?留下?)"
         r"[^。]{1,30}?(?:全部|全|都|统统)))(?:给)?DROP[掉了]*",
     ),
     ("drop", r"(?P<ref>清空我?的?(?:所有|全部)?的?(?:笔记|便签))"),

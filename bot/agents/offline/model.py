@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
-from bot.agents.llm.model import Message, OnText, Request, Response
+from bot.agents.llm.model import OnText, Request, Response
 from bot.agents.offline import facts, notes, reminder_follow_ups, reminders
+from bot.agents.offline.about_itself import asks_of_bot, forgets_last, question_about_itself
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.evidence import (
@@ -23,11 +24,11 @@ from bot.agents.offline.evidence import (
     kept_fact_key,
     kept_texts,
     lines_about,
-    names_whole_kept_fact,
     quotes,
     statements,
     statements_answering,
 )
+from bot.agents.offline.misspellings import respelled
 from bot.agents.offline.notes import Call, say
 from bot.agents.offline.prompt_reading import (
     Situation,
@@ -37,9 +38,9 @@ from bot.agents.offline.prompt_reading import (
     situation_of,
 )
 from bot.agents.offline.several_requests import requests_in
-from bot.agents.offline.small_talk import asks_clock, asks_of_bot, asks_source, lead_in, small_talk
+from bot.agents.offline.small_talk import asks_clock, asks_source, lead_in, small_talk
 from bot.agents.prompts.prompt import MEMORY_AWAY
-from bot.agents.tool_types import Toolbox, ToolCall
+from bot.agents.tool_types import ToolCall
 from bot.documents.document import links_in, without_links
 from bot.feishu.markup import quotable
 from bot.text.languages import LANGUAGES, join_list
@@ -50,10 +51,6 @@ __all__ = ["OfflineModel", "Situation", "next_step", "situation_of"]
 _WORD = re.compile(r"\S+\s*|\s+")
 _NEAREST = 2  # passages of which the question need not share a word
 _MOST_LINES, _LINE_CHARS = 5, 300
-
-_SEARCHES = frozenset({"recall"})  # the model finds in its prompt what these would find
-_LONGEST_CERTAIN = 200
-_SEVERAL_SENTENCES = re.compile(r"[.!?]\s+\S|[。！？；;]\s*\S|\n\s*\S")
 
 
 class OfflineModel:
@@ -79,8 +76,10 @@ def next_step(situation: Situation) -> Call | str:
     """The next tool to call, or the answer."""
     situation = replace(situation, question=_complete_question(situation))
     talk, rest = lead_in(situation.question, situation.own_name)
-    step = _one_after_another(replace(situation, question=rest))
-    at_a_loss = say("only-read", situation.language)
+    situation = replace(situation, question=rest)
+    step, at_a_loss = _one_after_another(situation), say("only-read", situation.language)
+    if step == at_a_loss and (question := respelled(rest)) != rest:
+        step = _one_after_another(replace(situation, question=question))
     return say(talk, situation.language) if talk and step == at_a_loss else step
 
 
@@ -179,6 +178,10 @@ def _with_facts(situation: Situation) -> Call | str:
     question, language, last = situation.question, situation.language, situation.last
     if last and not last.ok:
         return last.tell(language)
+    if forgets_last(question):
+        return _forget_last(situation)
+    if key := question_about_itself(question):
+        return say(key, language, name=situation.own_name or "Memo")
     if fact := facts.fact_to_remember(question):
         return _keep_fact(situation, fact, say("remembered", language, fact=quotable(fact)))
     if about := words_to_forget(question):
@@ -255,6 +258,17 @@ def _forget_fact(situation: Situation, about: str) -> Call | str:
     if not name or "forget_fact" not in situation.tools:
         return say("not-here", situation.language)
     return Call("forget_fact", {"key": name})
+
+
+def _forget_last(situation: Situation) -> Call | str:
+    """Forgets the fact that the last answer told of."""
+    if situation.last:
+        return situation.last.tell(situation.language)
+    answer, kept_facts = _last_answer(situation), remembered_facts(situation.instructions)
+    told = [key for key, fact in kept_facts.items() if quotes(answer, str(fact))]
+    if not told or "forget_fact" not in situation.tools:
+        return say("forget-what", situation.language)
+    return Call("forget_fact", {"key": told[-1]})
 
 
 def _correct_fact(situation: Situation, value: str) -> Call | str:
@@ -358,36 +372,3 @@ def _name(situation: Situation) -> str:
     own = [line.text for line in situation.lines if not line.own and line.who == situation.author]
     told_before = [*own, *kept_texts(situation.instructions)]
     return next((name for line in reversed(told_before) if (name := facts.name_in(line))), "")
-
-
-@dataclass(frozen=True, slots=True)
-class ToolWish:
-    """The first call that the rules make for a question."""
-
-    calls: tuple[ToolCall, ...]
-    certain: bool
-
-
-async def wish_of(messages: Sequence[Message], tools: Toolbox) -> ToolWish | None:
-    """What the newest message asks to be done; None for a question or a remark."""
-    request = Request(messages, tools)
-    response = await OfflineModel().respond(request)
-    if not response.calls or any(call.name in _SEARCHES for call in response.calls):
-        return None
-    question = situation_of(request).question
-    asked_for = facts.fact_to_remember(question) or facts.corrected_value(question)
-    if facts.fact_to_keep(question) and not asked_for:
-        return None  # a remark, which nobody asked to be kept
-    return ToolWish(response.calls, _is_certain(request))
-
-
-def _is_certain(request: Request) -> bool:
-    situation = situation_of(request)
-    question = situation.question.strip()
-    is_several = _SEVERAL_SENTENCES.search(question) or len(requests_in(question)) > 1
-    if len(question) > _LONGEST_CERTAIN or is_several:
-        return False
-    if facts.corrected_value(question) and not facts.fact_to_remember(question):
-        return False  # “no, it is now …” may be about anything that was said
-    about = words_to_forget(question)
-    return not about or names_whole_kept_fact(about, situation.instructions)

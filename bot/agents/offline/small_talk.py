@@ -48,12 +48,6 @@ _ASKS_SOURCE = re.compile(
     r"|\W*你?(?:确定|确认|肯定)[吗么]\W*|\W*真的[吗么]?[？?]\W*",
     re.IGNORECASE,
 )
-_ASKS_OF_BOT = re.compile(
-    r"(?!.*(?:\b(?:know|tell|remember|say)\b|告诉|知道|记得))"
-    r"\W*(?:(?:(?:can|could|do|are|will|would) you\b|who can change\b)"
-    r"|(?:bot|机器人)?你(?:能|会|是|可以|有)[^，。]*[吗么]\W*$)",
-    re.IGNORECASE,
-)
 _CLAUSE_END = re.compile(r"[,，.。!！;；:：~～]")
 _LONGEST_CLAUSE = 40
 _LABEL = re.compile(r"(?:\[([a-z ]{1,40})(?:: [^\]\n]{0,500})?\]|!\[(image)\]\([^()\n]*\))\s*")
@@ -112,8 +106,3 @@ def asks_clock(text: str) -> bool:
 def asks_source(text: str) -> bool:
     """“Who told you that?”, 你确定吗: where the last answer comes from."""
     return bool(_ASKS_SOURCE.fullmatch(text))
-
-
-def asks_of_bot(text: str) -> bool:
-    """“Can you read PDFs?”, 你是机器人吗: nobody can have told the bot that."""
-    return bool(_ASKS_OF_BOT.match(text))

@@ -11,6 +11,7 @@ from bot.agents.llm.model import Request
 from bot.agents.offline import reminder_follow_ups, reminders
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
+from bot.agents.offline.misspellings import respelled
 from bot.agents.offline.model import Situation, next_step, situation_of
 from bot.agents.offline.notes import Call, Returned, say
 from bot.agents.offline.prompt_reading import PromptLine, label_and_words
@@ -35,7 +36,7 @@ def kind(text: str) -> str:
     """How the model takes a message."""
     if meant := command_meant(text):
         return str(meant.name)
-    if wish := reminders.reminder_wish(text):
+    if wish := reminders.reminder_wish(respelled(text)):
         return {"set": "remind"}.get(wish.kind, wish.kind)
     if asked := command(text):
         return "help" if asked.kind == "help" else "note"
@@ -45,9 +46,11 @@ def kind(text: str) -> str:
         tools |= {"look_at_calendar": "calendar", "book_meeting": "book", "make_task": "task"}
         return tools.get(step.tool) or ("note" if "note" in step.tool else step.tool)
     texts = {"not-here": "forget", "only-read": "model", "greeting": "talk", "thanks": "talk"}
-    texts |= {"acknowledged": "talk", "goodbye": "talk"}
+    texts |= {"acknowledged": "talk", "goodbye": "talk", "forget-what": "forget"}
+    texts |= dict.fromkeys(("about-privacy", "no-members", "no-agenda-change", "no-undo"), "itself")
     keys = {say(key, language): name for key, name in texts.items() for language in LANGUAGES}
-    return keys[step]
+    about_me = {say("about-me", language, name="Memo"): "itself" for language in LANGUAGES}
+    return {**keys, **about_me}[step]
 
 
 @every_row("language", LANGUAGES)
@@ -462,7 +465,7 @@ def test_a_list_of_reminders_is_of_the_day_or_the_words_and_keeps_its_numbers(
         ("what time is it?", "It's Sat 28 Nov at 10:00."),
         ("今天星期几？", "现在是 11月28日（周六）10:00。"),
         ("can you read PDFs?", say("only-read", "en")),
-        ("你是机器人吗？", say("only-read", "zh")),
+        ("你是机器人吗？", say("about-me", "zh", name="Memo")),
         ("how are you?", say("greeting", "en")),
         ("bye!", say("goodbye", "en")),
         ("好的", say("acknowledged", "zh")),
