@@ -91,7 +91,7 @@ REMIND = re.compile(
     r"\b(?:re?mi?n?e?i?nd\w*|ping|nudge|poke|alert|alarm|nag|bug (?:me|us)|buzz|kick (?:me|us)"
     r"|give (?:me|us) a (?:shout|nudge|ping|heads[- ]up)"
     r"|do(?:n['’]?| no)t (?:let\b.{1,40}\b)?forget)\b"
-    r"|提醒|提个?醒|提心我|[踢戳滴敲催盯]我|[踢戳滴敲催叫喊].?一下|吱一?声|定个?闹|ping我|闹钟|别忘|别让.{1,20}忘|记得",
+    r"|提醒|题醒|提个?醒|提心我|[踢戳滴敲催盯]我|[踢戳滴敲催叫喊].?一下|吱一?声|定个?闹|ping我|闹钟|别忘|别让.{1,20}忘|记得",
     re.IGNORECASE,
 )
 _TELL = re.compile(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from bot.agents.offline import reminders
+from bot.agents.offline.about_itself import forgets_last, question_about_itself
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
 from bot.agents.offline.small_talk import small_talk
@@ -59,7 +60,9 @@ _ASKS_NAME = re.compile(
     re.IGNORECASE,
 )
 _NAME_END = re.compile(r"[,.;!?，。；！？\n]|(?<!\s)\s+(?:and|but)\s")
-_ASKS_WHO = re.compile(r"^\W*谁(?!都)|[什哪谁几多啥][^，。]{0,6}来着\W*$|啥\W*$")
+_ASKS_WHO = re.compile(
+    r"(?i)^\W*(?:what|where|who|when|how)s\b|^\W*谁(?!都)|[什哪谁几多啥][^，。]{0,6}来着\W*$|啥\W*$"
+)
 _REQUEST = re.compile(
     rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|cancel|delete|remove"
     r"|forget|summari[sz]e|sum up|recap|digest|translate|draft|explain|book|schedule|set|update"
@@ -139,6 +142,8 @@ def is_request(text: str) -> bool:
         or command(text)
         or reminders.reminder_wish(text)
         or agenda_call(text)
+        or forgets_last(text)
+        or question_about_itself(text)
     )
 
 

@@ -239,10 +239,11 @@ def note_question_back(
         return say("one-at-a-time", note_request.language)
     alike = notes_meant_by(note_request.ref, notes)
     titles = [note.title for note in (alike if alike else notes)]
+    is_read = note_request.kind in ("show", "tags")
     if not titles:
-        is_read = note_request.kind in ("show", "tags")
         return say("no-such-note" if is_read else "which-note", note_request.language)
     key = "which-note-fits" if alike or has_searched else "which-note-is-here"
+    key = "which-to-show" if is_read else key
     return say(key, note_request.language, titles=join_list(titles, note_request.language))
 
 

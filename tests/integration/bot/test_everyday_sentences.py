@@ -61,3 +61,12 @@ async def test_with_a_model_too_the_bot_is_muted_and_set_in_plain_words(database
     assert lines[1].strip().startswith("OK, I'm muted.")
     assert "**Messages I answer**: only mentions, because I'm muted" in "\n".join(lines)
     assert not any("📋" in line for line in lines)  # the model sums up
+
+
+async def test_the_link_that_is_asked_for_stands_in_the_chat_of_the_question(on: Stage) -> None:
+    everyday = Everyday(on, "en")
+    for place in ("group: sales", "group: design", "private: alone"):
+        question = "Alice: what are my tasks?"
+        assert any("[Approve in Feishu]" in line for line in await everyday.play(place, [question]))
+    again = await everyday.play("private: alone", ["Alice: what are my tasks?"])
+    assert not any("[Approve in Feishu]" in line for line in again)  # it still stands there
