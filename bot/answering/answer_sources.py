@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.agents.offline.facts import kind_sent, statement_in
+from bot.agents.offline.facts import statement_in
+from bot.agents.offline.small_talk import kind_sent
 from bot.answering.question import Turn
 from bot.answering.quoted_messages import fetched_messages
 from bot.feishu.content import render_content

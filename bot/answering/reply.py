@@ -34,6 +34,7 @@ from bot.queue.consumer import Lease
 from bot.queue.jobs import Later
 from bot.services import Services
 from bot.text.languages import Language
+from bot.text.meant_commands import asks_for_quiet
 from bot.text.roster import (
     NOBODY,
     PLAIN,
@@ -44,7 +45,6 @@ from bot.text.roster import (
     Roster,
     from_card,
 )
-from bot.text.slash_commands import asks_for_quiet
 from memory.models import OpenTurn, StoredCard, TurnState
 from memory.rpc import Statement
 from memory.scope import MAIN_ROOT

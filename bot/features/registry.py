@@ -11,7 +11,7 @@ from bot.answering.question import Turn, turn_language
 from bot.features import commands
 from bot.features.calendar.feature import CALENDAR
 from bot.features.chat_settings import CHAT_SETTINGS
-from bot.features.commands import CHAT_COMMANDS, command_meant
+from bot.features.commands import CHAT_COMMANDS
 from bot.features.comments.feature import COMMENTS
 from bot.features.connect.feature import CONNECT
 from bot.features.digests.feature import DIGESTS
@@ -32,6 +32,7 @@ from bot.listening.decisions import Reason
 from bot.outbox.buttons import Reply
 from bot.queue.jobs import TIMER_TASK
 from bot.services import Services
+from bot.text.meant_commands import command_meant, is_of_its_state
 from bot.text.slash_commands import Command, parse_command
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, apology_outcome
@@ -100,11 +101,12 @@ async def answer_command(services: Services, command_turn: CommandTurn) -> Reply
 
 
 def _command(services: Services, turn: Turn) -> Command | None:
-    """Returns the command in the question, if it is one; without a model also in plain words
-    (“summarize what we discussed today”)."""
+    """Returns the command in the question, if it is one; in plain words what only the bot itself
+    can do (“be quiet here”), and without a model the rest (“summarize what we discussed today”)."""
     command, decision = parse_command(turn.question), turn.heard.decision
-    if command is None and not services.settings.openai_api_key:
-        command = command_meant(turn.question)
+    if command is None and (meant := command_meant(turn.question)):
+        has_model = services.settings.openai_api_key
+        command = None if has_model and not is_of_its_state(meant) else meant
     if command and decision.reason is Reason.STOP:
         return replace(command, only_when_running=False)  # it ran when that was decided
     return command if decision.is_outright else None

@@ -53,7 +53,7 @@ _BEFORE = re.compile(
 _RELATIVE = re.compile(
     r"\b(?:min(?:ute)?s?|hours?|hrs?|days?|weeks?|months?)"
     r" (?:before|prior|ahead|earlier|after(?! tomorrow)|from)"
-    rf"|早晚(?=各?(?:{COUNT}点|\d))|提前|{COUNT}个?半?{_UNIT_ZH}(?:之|以)?前",
+    rf"|早晚(?=各?(?:{COUNT}点|\d))|提前(?=[提通叫喊几半]|{COUNT})|{COUNT}个?半?{_UNIT_ZH}(?:之|以)?前",
     re.IGNORECASE,
 )
 _VAGUE = re.compile(
@@ -61,6 +61,11 @@ _VAGUE = re.compile(
     rf"|\bin {_COUNT}(?:months?|years?)\b"
     rf"|下{{1,4}}个?(?:{WEEK_ZH}|月|季)|周末|[月年季]底|[月年]初|{COUNT}个?[月年](?:之|以)?后"
     r"|元旦|春节|除夕|元宵|清明|端午|中秋|国庆|\b(?:christmas|new year|easter|thanksgiving)\b",
+    re.IGNORECASE,
+)
+_MONTH_END = re.compile(
+    r"\b(?:(?:at|on|by) )?the (?:end|last day) of (?:the|this|(?P<next>next)) month\b"
+    r"|(?<![一二三四五六七八九十\d])(?:这个?|本|(?P<zh_next>下个?))?月底",
     re.IGNORECASE,
 )
 _LONGEST = 4000
@@ -125,10 +130,23 @@ class SpokenMoment:
 def read_moment(text: str, now: datetime) -> SpokenMoment:
     """What `text` says about the time in its first 4,000 characters, as said at `now`. Without its
     zone hours are counted by the clock on the wall, also where that is changed meanwhile."""
-    plain, put_back = mark_quoted_times(normalise_time_words(text[:_LONGEST]))
+    usual_text = _with_month_ends(normalise_time_words(text[:_LONGEST]), now.date())
+    plain, put_back = mark_quoted_times(usual_text)
     moment = _read_spoken(plain, now)
     rest = put_back(moment.rest) + text[_LONGEST:]
     return SpokenMoment(moment.at, moment.repeats, rest, moment.problem)
+
+
+def _with_month_ends(text: str, today: date) -> str:
+    """“the end of the month”, 月底 as the date of its last day."""
+
+    def last_day(match: re.Match[str]) -> str:
+        months = 2 if match["next"] or match["zh_next"] else 1
+        month = today.month - 1 + months
+        first_after = date(today.year + month // 12, month % 12 + 1, 1)
+        return f" {first_after - timedelta(days=1)} "
+
+    return _MONTH_END.sub(last_day, text)
 
 
 def _read_spoken(text: str, said_at: datetime) -> SpokenMoment:

@@ -144,6 +144,8 @@ class CommandName(StrEnum):
     RESUME = "resume"
     LANGUAGE = "language"
     SETTINGS = "settings"
+    MODE = "mode"
+    PROACTIVE = "proactive"
     CONNECT = "connect"
     STOP = "stop"
     WHY = "why"
@@ -228,12 +230,6 @@ def may_be_stop_word(text: str) -> bool:
     """Whether the text is a plain word that ends an answer, if one is being written."""
     command = parse_command(text)
     return command is not None and command.only_when_running
-
-
-def asks_for_quiet(text: str) -> bool:
-    """Whether the text asks the bot to be quiet: the answer to it starts no conversation."""
-    command = parse_command(text)
-    return command is not None and command.name == CommandName.QUIET
 
 
 def words_to_forget(text: str) -> str:

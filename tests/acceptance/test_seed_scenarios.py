@@ -219,7 +219,7 @@ def test_of_two_notes_that_fit_alike_the_bot_asks_which_and_two_clicks_do_it(
     assert thread.notes() == untouched, "a model wrote the question: nothing changes unconfirmed"
     [asking] = thread.world.answers(by_alice["turn_id"])
     done = pressed(thread.world, "Alice", asking, 0)
-    assert "I updated the note “Pasta carbonara”: added tags: quick." in done["content"]
+    assert "I updated the note “Pasta carbonara”: added the tag “quick”." in done["content"]
     assert thread.notes()["pasta carbonara"] == ("egg", "dinner", "quick")
     assert thread.notes()["pasta pesto"] == ("basil", "dinner")
 

@@ -57,7 +57,7 @@ WRITE = re.compile(
 CHANGE = re.compile(
     r"\b(?:change|update|swap|switch|add|append|put|tag|untag|snooze|edit|modify|correct"
     r"|fix|rename|retitle|label|replace|extend"
-    r"|mark|move|postpone|reschedule|shift|delay|bring forward|remove|drop|take off|no longer"
+    r"|mark|move|push|postpone|reschedule|shift|delay|bring forward|remove|drop|take off|no longer"
     r"|instead|now)\b"
     r"|改|换|更新|顺延|往[前后]|只在|打[个上]|补|加|更正|修改|标签|补充|加上|去掉|移除|推迟|提前|延后|挪|现在是|不再",
     re.IGNORECASE,
@@ -76,21 +76,22 @@ CORRECTS = re.compile(
     r"\W*(?:no|nope|wrong|actually|correction|sorry|(?:that|this)(?:['’]s| is) (?:not right|wrong)"
     r"|(?=(?:it|that)(?:['’]s| is) (?:actually|really|now)\b)|不对|不是(?!吗)|错了|不(?=[，,。])"
     r"|更正|说错了"
-    r"|其实|实际上)[\s,.;:，。：；]*(?:(?:it|that|this)(?:['’]s| is)?(?: (?:now|actually"
+    r"|其实|实际上)[\s,.;:，。：；]*(?:i (?:meant|mean)\b[\s,:]*|我(?:是说|的意思是))?"
+    r"(?:(?:it|that|this)(?:['’]s| is)?(?: (?:now|actually"
     r"|really))?\b)?"
     r"(?:应该|现在|已经)*(?:改到了?|改成了?|是)?",
     re.IGNORECASE,
 )
 SETS_TIME = re.compile(
     r"\b(?:make|set|turn)\b[^\n]{1,60}\b(?:daily|weekly|monthly|every|weekdays|at)\b|[设调]"
-    r"[为成到]",
+    rf"[为成到]|\b(?:make|set) (?:it|that|this) (?:for |to )?(?:\d|noon|{WEEKDAY})",
     re.IGNORECASE,
 )
 REMIND = re.compile(
     r"\b(?:re?mi?n?e?i?nd\w*|ping|nudge|poke|alert|alarm|nag|bug (?:me|us)|buzz|kick (?:me|us)"
     r"|give (?:me|us) a (?:shout|nudge|ping|heads[- ]up)"
     r"|do(?:n['’]?| no)t (?:let\b.{1,40}\b)?forget)\b"
-    r"|提醒|提个?醒|提心我|[踢戳滴敲催盯]我|[踢戳滴敲催叫喊].?一下|吱一?声|定个?闹|ping我|闹钟|别忘|别让.{1,20}忘|记得",
+    r"|提醒|题醒|提个?醒|提心我|[踢戳滴敲催盯]我|[踢戳滴敲催叫喊].?一下|吱一?声|定个?闹|ping我|闹钟|别忘|别让.{1,20}忘|记得",
     re.IGNORECASE,
 )
 _TELL = re.compile(

@@ -190,7 +190,7 @@ def _authorises_changed_reminder(
         bool(clauses)
         and _names_recipients(exchange, arguments, clauses)
         and _says_how_often(exchange, arguments)
-        and (_names_item(exchange, target) or bool(new_text))
+        and (_names_item(exchange, target) or bool(new_text) or _was_told_last(exchange, target))
         and _names(exchange, new_text)
     )
 
@@ -297,6 +297,14 @@ def _names_item(exchange: AskerExchange, item: str) -> bool:
     if picks_by_number(exchange.question) and words & content_words(exchange.bot_question):
         return True
     return not words or bool(named_words) or points_at_item(own) or names_no_object(own)
+
+
+def _was_told_last(exchange: AskerExchange, item: str) -> bool:
+    """True if the bot's last answer was about this item and no other: “改成三点吧” after “OK, I'll
+    remind you on Thursday at 14:00: ‘dentist’”."""
+    answer = exchange.last_answer
+    is_alone = answer.count("“") == 1 and not exchange.material
+    return is_alone and content_words(item) <= content_words(answer)
 
 
 def _names_foreign_key(exchange: AskerExchange, key: str) -> bool:

@@ -27,6 +27,8 @@ _WHEN = rf"(?:on |at |next |this |last |yesterday|{DAY_EN}|in the )"
 _POLITE_AGENDA = re.compile(
     r"^(?:(?:please|pls|can you|could you|would you|hey|hi)[\s,]+)+|^(?:请|麻烦|帮我?|给我)+", re.I
 )
+_MEALS = "lunch|dinner|breakfast|coffee|interview|workshop|demo"
+_MEAL = re.compile(rf"\b(?:{_MEALS})\b", re.I)
 _FREE = (
     re.compile(
         r"^when (?:is|are|am) (?P<who>.+?) (?:free|available|busy)\b(?P<when>.*)$"
@@ -38,11 +40,14 @@ _FREE = (
     re.compile(
         rf"^(?:what(?:['’]s| is) (?:on |in )?|show (?:me )?|check )?my (?:calendar|schedule|agenda)"
         rf"(?P<when>(?: {_WHEN}.*)?)(?P<who>)(?P<when2>)$"
+        rf"|^what(?:['’]s| is) (?:coming up|planned)(?P<when4> {_WHEN}.*)$"
         rf"|^what (?:meetings|events) do i have(?P<when3>(?: {_WHEN}.*)?)$",
         re.I | re.S,
     ),
     re.compile(
-        rf"^(?=我|{_DAY_ZH}|.*日)我?(?P<when>{_DAY_ZH})?我?(?P<who>)(?P<when2>{_DAY_ZH})?的?(?:有什么|有哪些|有几个)?"
+        rf"^(?=我|{_DAY_ZH}"
+        rf"|.*日)我?(?P<when>{_DAY_ZH})?我?(?P<who>)(?P<when2>{_DAY_ZH})?的?(?:有什么|有哪些"
+        rf"|有几个)?"
         r"(?:日程|日历|行程|安排|会议|会)(?:安排|表)?(?:有哪些|是什么|有什么)?[吗呢]?$",
         re.S,
     ),
@@ -60,9 +65,11 @@ _DUE = re.compile(
     r"|^(?:(?:do i have|are there) (?:any |open )*)?tasks(?: due)?"
     rf"(?P<any> (?:{DAY_EN}|this week|next week))?$"
     r"|^(?:what|which)(?: of my)? tasks are (?:overdue|late|open|left)$"
-    r"|^我?(?:还)?有?(?:什么|哪些)?[没未](?:有)?(?:做完|完成|办完)的(?:任务|待办)(?:事项|有哪些|吗)?$"
+    r"|^我?(?:还)?有?(?:什么|哪些)?[没未](?:有)?(?:做完|完成|办完)的(?:任务|待办)(?:事项|有哪些"
+    r"|吗)?$"
     rf"|^what do i (?:have|need) to do(?P<do> (?:{DAY_EN}|this week|next week))?$"
-    rf"|^我?(?P<zh2>{_DAY_ZH})?我?(?:还)?(?:有什么|有哪些|要)要?(?:做|办|干)(?:的|什么|哪些|啥)(?:事情?)?$"
+    rf"|^我?(?P<zh2>{_DAY_ZH})?我?(?:还)?(?:有什么|有哪些|要)要?(?:做|办|干)(?:的|什么|哪些"
+    rf"|啥)(?:事情?)?$"
     r"|^(?:我的)?(?:待办|任务)(?:事项|清单|列表)?$"
     rf"|^(?:列出|看看|查看)?(?:我)?(?P<zh>{_DAY_ZH}|本周|这周)?(?:我)?"
     r"(?:(?:有什么|有哪些|哪些|什么)?(?:任务|待办)?(?:要)?(?:到期|截止|要交)(?:的)?(?:任务|待办)?"
@@ -73,7 +80,8 @@ _BOOK = (
     re.compile(
         r"^(?:book|schedule|set up|arrange|meet)\b(?: (?:a"
         rf"|an) {_LENGTH.replace('length', 'length4')})?"
-        rf"(?: {_LENGTH})?(?: (?:a |the )?(?:meeting|call|sync|chat|catch-?up|1:1|one-on-one))?"
+        rf"(?: {_LENGTH})?(?: (?:a |the )?(?:meeting|call|sync|chat|catch-?up|1:1|one-on-one"
+        rf"|{_MEALS}))?"
         rf"(?: (?:of|for) {_LENGTH.replace('length', 'length2')})?"
         r"(?: (?:with |(?<=meet )"
         rf"|(?-i:(?=[A-Z@\u4e00-\u9fff])))(?P<who>.+?))?"
@@ -95,8 +103,9 @@ _BOOK = (
         re.S,
     ),
     re.compile(
-        rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})\s?(?:和|跟|与)(?P<who>[^，。]{{1,20}}?)\s?(?:开|约)一?[个下]?"
-        rf"{_LENGTH_ZH}?的?会议?$",
+        rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})\s?(?:和|跟|与)(?P<who>[^，。]{{1,20}}?)\s?(?:开|约|打"
+        rf"|通)一?[个下]?"
+        rf"{_LENGTH_ZH}?的?(?:电话|视频)?(?:会议?|(?<=电话))$",
         re.S,
     ),
 )
@@ -109,7 +118,8 @@ _TASK = (
         re.I | re.S,
     ),
     re.compile(
-        r"^(?:建|创建|新建|加|添加|来)(?:一?个)?(?:任务|待办)(?:事项)?[：:，, ]+(?P<what>.+?)"
+        r"^(?:建|创建|新建|加|添加|来)(?:一?个)?(?:任务|待办)(?:事项)?(?:[：:，, ]+"
+        r"|(?=[去买写做交发查改订准]))(?P<what>.+?)"
         rf"(?:[，, ]+(?P<due>{_UNTIL_ZH}$",
         re.S,
     ),
@@ -148,7 +158,7 @@ def _free_call(words: str) -> Call | None:
         if match := pattern.search(words):
             groups = match.groupdict()
             who = _people(groups["who"] or groups.get("who2") or "")
-            names = ("when", "when2", "when3", "when5")
+            names = ("when", "when2", "when3", "when4", "when5")
             when = next(filter(None, (groups.get(one) for one in names)), "")
             return Call("look_at_calendar", {"who": who, "when": when.strip() or "today"})
     return None
@@ -186,7 +196,9 @@ def _usual_title(who: str, words: str) -> str:
     if has_han(words):
         left, right = (" " if who[at : at + 1].isascii() else "" for at in (0, len(who) - 1))
         return f"与{left}{who}{right}的会议" if who else "会议"
-    return f"Meeting with {who}" if who else "Meeting"
+    kind = _MEAL.search(words)
+    title = kind[0].capitalize() if kind else "Meeting"
+    return f"{title} with {who}" if who else title
 
 
 def _task_call(words: str, before: str) -> Call | None:

@@ -37,7 +37,7 @@ _BARE_NTH = re.compile(rf"^\s*第?([{_NUMBERS_ZH}]|\d{{1,3}})[个条项]?\s*$")
 _TOGETHER = re.compile(
     r"\b(?:(?:them|these|those) )?(?:(?P<both>both)|all|every|each"
     r"|everything)\b(?: of)?(?: (?:them|these|those)\b)?"
-    r"|[这那]?(?<!第)(?P<count>[两三])[个条项篇份]都?|所有|全部|每一?[个条]|都|统统|全$",
+    r"|[这那]?(?<!第)(?P<count>[两三])[个条项篇份]都?|所有|全部|清空|每一?[个条]|都|统统|全$",
     re.IGNORECASE,
 )
 _EXCEPT = re.compile(

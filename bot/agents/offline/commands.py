@@ -63,7 +63,11 @@ _RULES_EN = (
     (
         "help",
         r"(?:what can you do(?: for (?:me|us))?|what do you do|how do you work|who are you"
-        r"|what are you|help(?: me)?|how can you help(?: me| us)?"
+        r"|what are you|help(?: me)?|i need (?:some )?help(?: with .{1,40})?"
+        r"|how (?:do|can|should) i (?:use|set|create|make|add|delete|remove|change|cancel|list"
+        r"|find|move|edit|tag|rename|see) (?:\w+ ){0,3}(?:notes?|reminders?|tasks?|digests?|you"
+        r"|this bot)"
+        r"|how can you help(?: me| us)?"
         r"|what (?:else )?can i ask(?: you)?)",
     ),
     (
@@ -89,7 +93,12 @@ _RULES_EN = (
         r"|another)"
         r" note(?: about| on| for| titled| called| named| that)?[:：,]?\s+(?:title[d:]? )?TITLE"
         r"(?:,?\s+(?:saying|that says|with the text)\s+(?P<body>.+?))?"
-        r"(?:,?\s+(?:with |and |having )*(?:the )?(?:tags?|tagged)[:：]?\s+TAGS)?",
+        r"(?:,?\s+(?:with |and |having |add(?:ing)? )*(?:the )?(?:tags?|tagged)[:：]?\s+TAGS)?",
+    ),
+    (
+        "make",
+        r"(?:(?:jot|note|write|take) (?:this |that |it )?down|note to self|make a note"
+        r"|(?:new|quick) note)(?:[:：,]\s*|\s+(?:that )?)TITLE",
     ),
     ("tags", r"(?:KIND) (?:does|do|has) REF (?:now |currently )?have(?: now| currently)?"),
     ("tags", r"(?:KIND) (?:of|on|for|are on|has) REF(?: now)?"),
@@ -113,12 +122,19 @@ _RULES_EN = (
     ("write", r"(?:change|set|update|replace) the TEXT of REF (?:to|with):? BODY"),
     ("write", r"(?:change|set|update) (?:the|its) TEXT to:? BODY"),
     ("write", r"CHANGE(?:change |set )?(?:the|its) TEXT to:? BODY"),
+    ("write", r"(?:change|update|set) REF (?:to(?: say)?|so (?:that )?it says):? BODY"),
+    (
+        "append",
+        r"(?:add|append) (?P<body>[\"“'].+?[\"”']|(?:the |a )?(?:line|text|sentence)"
+        r"[:：]? .+?) to REF",
+    ),
+    ("append", r"add to REF[:：] BODY"),
     ("write", r"give REF the TEXT:? BODY"),
     ("write", r"write BODY (?:in|into|on) REF"),
     (
         "drop",
-        r"(?:delete|remove|erase) (?P<ref>(?:all |both |every )?(?:of )?(?:my |the |our |these )?"
-        r"notes?\b.{1,60}?)",
+        r"(?:delete|remove|erase|clear) (?P<ref>(?:all |both |every )?(?:of )?"
+        r"(?:my |the |our |these )?notes?\b.{1,60}?)",
     ),
     ("drop", r"(?:delete|remove|erase) REF"),
     ("share", r"share REF(?: with .*)?"),
@@ -133,14 +149,20 @@ _RULES_ZH = (
     (
         "help",
         r"(?:都|究竟|到底)?(?:能|会|可以)(?:帮我|为我)?(?:做|干)?(?:些|点)?(?:什么|啥)(?:事情?|忙)?"
+        r"|帮帮我|(?:怎么|如何|怎样)(?:用你|.{0,8}(?:笔记|提醒|任务|摘要|待办).{0,6})"
+        r"|.{0,6}(?:笔记|提醒|任务|摘要|待办)(?:功能)?(?:怎么|如何)(?:用|设|建|删|改|弄).{0,4}"
         r"|(?:有)?(?:什么|哪些)功能|怎么用|是谁|帮助|使用说明|(?:能|可以)怎么(?:帮我|用)",
     ),
     ("list", r"(?:列出|列一下|显示|看看|查看|看一下)(?:一下)?我?的?(?:所有|全部)?的?笔记"),
-    ("list", r"我?(?:都|现在|一共)?有(?:哪些|什么|几条|多少)笔记|我的(?:所有|全部)?笔记(?:列表)?"),
+    (
+        "list",
+        r"我?(?:都|现在|一共)?有(?:哪些|什么|几条|多少)笔记|我的(?:所有|全部)?笔记(?:列表|呢)?",
+    ),
     ("find", r"(?:搜索|搜一下|搜|查找|查一下|查|找一?下|找)(?:关于|有关)TITLE的?笔记"),
     (
         "find",
-        r"(?:搜索|搜一下|搜|查找|查一下|查|找一?下|找)(?:我的)?笔记(?:里的?|中的?)?[:：，,\s]*TITLE",
+        r"(?:搜索|搜一下|搜|查找|查一下|查|找一?下|找)(?:我的)?笔记(?:里的?"
+        r"|中的?)?[:：，,\s]*TITLE",
     ),
     ("find", r"(?:搜索|搜一下|搜|查找|查一下|找一?下|找)TITLE的?笔记"),
     ("find", r"(?:有没有|有)(?:关于|有关)TITLE的?笔记[吗么]?"),
@@ -148,10 +170,12 @@ _RULES_ZH = (
         "find",
         r"(?:列出|看看|查看)?(?:所有|全部)?[带有]TITLE标签的?笔记(?:都?有?(?:哪些|什么|几条))?",
     ),
+    ("find", r"(?:哪些|哪条|哪几条|有没有)笔记(?:是|带有?|有|标了?|打了)TITLE的?(?:标签)?的?"),
     ("find", r"(?:搜索|搜一下)[:：\s]*TITLE"),
     (
         "make",
-        r"MAKE(?:笔记|便签)[，,:：\s]*(?:标题(?:为|是|叫)?|叫做?|关于|名为)?[:：\s]*TITLESAYINGTAGGED",
+        r"MAKE(?:笔记|便签)[，,:：\s]*(?:标题(?:为|是|叫)?|叫做?|关于"
+        r"|名为)?[:：\s]*TITLESAYINGTAGGED",
     ),
     ("make", r"MAKE(?:关于|有关|叫做?|名为|标题(?:为|是))?TITLE的?(?:笔记|便签)SAYINGTAGGED"),
     ("make", r"MAKE(?:笔记|便签)[:：]\s*(?P<title>.+?)TAGGED"),
@@ -177,13 +201,21 @@ _RULES_ZH = (
     ("name", r"(?:把|将|给)?REF(?:重命名为|改名为|改名叫|改名成|更名为|改叫)[:：\s]*TITLE"),
     ("name", r"重命名REF(?:为|成)[:：\s]*TITLE"),
     ("write", r"(?:把|将|给)?REF的?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
+    (
+        "append",
+        r"(?:在|给|往|把)?REF(?:里|中|上)?面?再?加(?:上)?(?:一?[句行段]"
+        r"|内容)(?:话)?[:：，,\s]*BODY",
+    ),
+    ("write", r"(?:把|将)REF(?:改成|改为|换成)[:：\s]*BODY"),
     ("write", r"(?:把|将)?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
     ("write", r"(?:给|在|往)REF(?:里|中|上)?(?:写上|写下|写入|写)TEXT?[:：\s]*BODY"),
     (
         "drop",
-        r"(?:(?:把|将)?(?P<ref>[^，,。]{0,30}?(?:笔记|便签)(?:全部|全|都|统统))|(?P<ref_but>(?:除了?|[只仅]保?留下?)"
+        r"(?:(?:把|将)?(?P<ref>[^，,。]{0,30}?(?:笔记|便签)(?:全部|全|都|统统))"
+        r"|(?P<ref_but>(?:除了?|[只仅]保?留下?)"
         r"[^。]{1,30}?(?:全部|全|都|统统)))(?:给)?DROP[掉了]*",
     ),
+    ("drop", r"(?P<ref>清空我?的?(?:所有|全部)?的?(?:笔记|便签))"),
     ("drop", r"(?:把|将)REF(?:给|都)?DROP[掉了]*"),
     ("drop", r"DROP(?:掉|了)?REF"),
     ("share", r"(?:把|将)?REF(?:分享|共享)(?:给.*|到.*)?"),
@@ -199,7 +231,8 @@ _RULES_ZH = (
 
 @dataclass(frozen=True, slots=True)
 class NoteRequest:
-    """What somebody asked to be done with notes: make, list, find, tag, untag, name, write, drop, …
+    """What somebody asked to be done with notes: make, list, find, tag, untag, name, write, append,
+    drop, …
 
     `help` asks what the bot can do.
     """

@@ -39,7 +39,7 @@ _STOP = frozenset(
 _NO_MATTER_ZH = re.compile(
     r"什么时候|为什么|[几哪][个位天号点台家把些里儿]?|多[少久大重长高远]钱?|什么|怎么样?|何时|谁|啥"
     r"|现在|到底|究竟|请问?|我们?|你们?|[他她它]们?|[这那][个些里边]?|[今明昨]天|一下|可以|是不是|有没有"
-    r"|顺便|大家|(?<!大)叫做?(?!停)|[从的了着吗呢吧呀啊是在有由就都也很不把给和与]"
+    r"|顺便|大家|[说提讲][了过到]+|关于|(?<!大)叫做?(?!停)|[从的了着吗呢吧呀啊是在有由就都也很不把给和与]"
 )
 _HAN_RUN = re.compile(rf"[{HAN}]{{2,}}")
 _POINTS = re.compile(r"\b(?:those|these|them|they|that|it|this|one)\b|[这那它]", re.IGNORECASE)
@@ -224,9 +224,8 @@ def _shared_word_count(question: str, one: Evidence) -> int:
     but not the only one unless the question points to something (“@Bob where do I get those?”)."""
     question_words, names = matter_words(question), matter_words(one.who)
     shared_words = _in_common(question_words, matter_words(f"{one.question} {one.text}"))
-    if _FIRST_PERSON.search(one.text) and (
-        shared_words or _POINTS.search(question) or question_words <= names
-    ):
+    speaks_of_self = _FIRST_PERSON.search(one.text) and (shared_words or _POINTS.search(question))
+    if speaks_of_self or question_words <= names:
         shared_words |= names & question_words
     return len(shared_words) if any(not word.isdecimal() for word in shared_words) else 0
 

@@ -1,12 +1,14 @@
-"""Reads facts, corrections, questions and small talk in messages, for the offline model. Pure."""
+"""Reads facts, corrections and questions in messages, for the offline model. Pure."""
 
 from __future__ import annotations
 
 import re
 
 from bot.agents.offline import reminders
+from bot.agents.offline.about_itself import forgets_last, question_about_itself
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
+from bot.agents.offline.small_talk import small_talk
 from bot.listening import requests
 from memory.recall.stated_facts import value_kinds
 
@@ -27,13 +29,21 @@ _REMEMBERED_AT_END = re.compile(
     r"(?:这个|这点|它|了|哦|啊|吧)*[\s。.!！]*$",
     re.IGNORECASE | re.DOTALL,
 )
+_NOT = re.compile(
+    r"^\W*(?:please )?(?:do(?:n['’]?| no)t|no need to|never|stop)\W+(?:\w+ ){0,2}?(?:remember|keep)"
+    r"|(?:别|不要|不用|不必)[^，,。]{0,4}(?:记|存)",
+    re.IGNORECASE,
+)
 _WRONG = (
-    r"(?:no|nope|wrong|actually|correction|sorry|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
+    r"(?:no(?! (?:more|need|longer|one|idea|problem|worries)\b)|nope|wrong|actually|correction"
+    r"|sorry"
+    r"|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
     r"|不对|不是(?!吗)|错了|不(?=[，,。])|更正(?:一下)?|说错了|其实(?=应?该?是)|实际上(?=是)"
     r"|(?=(?:it|that)(?:'s|’s| is) (?:actually|really|now)\b)"
 )
 _CORRECTION = re.compile(
-    rf"^\W*(?:{_WRONG})[\s,.;:，。：；]*(?:(?:it|that|this)(?:'s|’s| is| was)?(?: (?:now|actually"
+    rf"^\W*(?:{_WRONG})[\s,.;:，。：；]*(?:i (?:meant|mean)\b[\s,:]*|我(?:是说|的意思是))?"
+    r"(?:(?:it|that|this)(?:'s|’s| is| was)?(?: (?:now|actually"
     r"|really))?(?: back(?: to\b|(?= (?:in|on|at|by|with|from|until)\b)))?\b\s*)?"
     r"(?:应该|现在|已经|又)*(?:改[到回]了?|改成了?|是)?[，,：:\s]*(.+)",
     re.IGNORECASE | re.DOTALL,
@@ -50,13 +60,16 @@ _ASKS_NAME = re.compile(
     re.IGNORECASE,
 )
 _NAME_END = re.compile(r"[,.;!?，。；！？\n]|(?<!\s)\s+(?:and|but)\s")
-_ASKS_WHO = re.compile(r"\W*谁(?!都)")
+_ASKS_WHO = re.compile(
+    r"(?i)^\W*(?:what|where|who|when|how)s\b|^\W*谁(?!都)|[什哪谁几多啥][^，。]{0,6}来着\W*$|啥\W*$"
+)
 _REQUEST = re.compile(
     rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|cancel|delete|remove"
     r"|forget|summari[sz]e|sum up|recap|digest|translate|draft|explain|book|schedule|set|update"
     r"|change|rename|open|read|look|help|stop|check|compare|calculate|share|move|put|send|ask"
     r"|let|remind|ping|say|try|answer|repeat|start|tag|speak|reply|write|respond|append|assign"
     r"|mute|unmute|disconnect|snooze|undo|arrange)\b(?!\s+(?:that|it),)"
+    r"|^\W*i(?:['’]d| would)? (?:need|want|like)(?: some)? (?:help|a hand|you|to)\b"
     r"|^\W*(?:请|麻烦|帮我|帮忙|给我|把|能否|能不能)"
     r"|^\W*(?:找(?:一?下|找|出|到)|搜索?|查(?:一?下|查|找|询|看)|看看|看一下|列出|列一下|显示|总结|概括"
     r"|翻译|写一|建一|创建|新建|再[建来]|取消(?!了)|关掉(?!了)|用[中英]文|说[中英]文|加个|定个|设个|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
@@ -84,8 +97,9 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 _LEAD_IN = re.compile(
-    r"^\W*(?:(?:heads[ -]up|by the way|btw|fyi|oh|ah|hey|hold on|wait|(?:and |quick |small )*update"
-    r"|just so you know|one more thing)\b[\s,:!-]+)+"
+    r"^\W*(?:hey|hi|hello)\s+\w{1,20}\s*[,:!]\s*"
+    r"|^\W*(?:(?:heads[ -]up|by the way|btw|fyi|oh|ah|hey|hold on|wait"
+    r"|(?:and |quick |small )*update|just so you know|one more thing)\b[\s,:!-]+)+"
     r"|^[^，,：:。]{0,5}(?:提醒|说|补充|通知|更新|改|同步|报告|注意|等)(?:大家)?一下(?:大家)?[，,：:！]\s*"
     r"|^(?:提个醒|请?注意|等等|对了|顺便说?|补充|更新|通知)[，,：:！]\s*",
     re.IGNORECASE,
@@ -104,72 +118,20 @@ WHEN = frozenset(("day", "weekday", "time", "month", "period", "year"))
 _SAYS_NO_TOPIC = frozenset(
     "i we you he she it they this that there 我 我们 你 他 她 它 这 那".split()
 )
+# What is said to the bot, or says something only together with what was said before.
+_OF_THE_TALK = re.compile(
+    r"^\W*(?:you|your|(?:(?:and|but|so) )?(?:that|this|it|these|those|there|he|she|they)"
+    r"(?=\s+(?:is|are|was|were|has|have|had|will|wo|did|does)\b|['’]))(?:\b|['’])"
+    r"|^\W*(?:[你您]|还是|就[要按这在]?|只|别|不要|不用|先|再|在[那这它]|我(?:问|说|想说|是说|要)的)"
+    r"|[吧吗呢][\s。.!！~～]*$|来着",
+    re.IGNORECASE,
+)
 _LONGEST_KEY = 40
 _LONGEST_STATEMENT = 300
 
-_ANYBODY = r"(?:\s+(?:there|all|everyone|everybody|team|again))?"
-_GREETING = re.compile(
-    rf"\W{{0,9}}(?:hello|hi|hey|good\s+(?:morning|afternoon|evening|day)){_ANYBODY}\W{{0,9}}"
-    r"|\W{0,9}(?:(?:你|您|大家)好[呀啊哦]?|嗨|哈[喽啰]|早[啊呀]?|早安|(?:早上|上午|中午|下午|晚上)好|在吗)\W{0,9}",
-    re.IGNORECASE,
-)
-_THANKS = re.compile(
-    r"\W{0,9}(?:many\s+|ok,?\s+|great,?\s+)?(?:thanks|thank\s+you|thx|cheers)"
-    r"(?:\s+(?:so\s+much|very\s+much|a\s+lot|again))?\W{0,9}"
-    r"|\W{0,9}(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了|辛苦了?)[你您啦了啊大家]*\W{0,9}",
-    re.IGNORECASE,
-)
-_BYE = re.compile(
-    r"\W{0,9}(?:good ?)?(?:bye|night)(?: bye)?(?: (?:all|everyone|now))?\W{0,9}"
-    r"|\W{0,9}see you(?: (?:later|tomorrow))?\W{0,9}"
-    r"|\W{0,9}(?:再见|拜拜|晚安|回头见|明天见)[了啦]?\W{0,9}",
-    re.IGNORECASE,
-)
-_PRAISE = re.compile(
-    r"\W{0,9}(?:ok(?:ay)?|alright|all right|got it|great|nice|cool|perfect|awesome"
-    r"|good (?:job|bot)|well done"
-    r"|sounds good|never ?mind)(?: then| thanks| job| work)?\W{0,9}"
-    r"|\W{0,9}(?:好的?|嗯+|行|收到|知道了|明白了?|可以|没事了?|不错|真?棒|太好了|干得好|厉害)[呀啊吧哦了的]?\W{0,9}|[\s👍👌🙏🎉❤️😀-😊]+",
-    re.IGNORECASE,
-)
-_HOW_ARE_YOU = re.compile(
-    r"\W{0,9}(?:(?:hi|hello|hey),? )?how(?:['’]s it going| are you(?: doing)?)(?: today)?\W{0,9}"
-    r"|\W{0,9}(?:你|最近|你最近)(?:怎么样|还?好吗|过得好吗|好不好)\W{0,9}",
-    re.IGNORECASE,
-)
-_ASKS_CLOCK = re.compile(
-    r"\W*(?:what(?:['’]s| is) the (?:time|date)|what (?:time|day|date) is (?:it|today))"
-    r"(?: (?:now|today|right now))*\W*"
-    r"|\W*(?:现在|今天)?(?:是)?(?:几点|什么时间|几号|几月几[号日]|星期几|周几|礼拜几|什么日子)[了钟啊呢]*\W*",
-    re.IGNORECASE,
-)
-_ASKS_SOURCE = re.compile(
-    r"\W*(?:who (?:said|told you|says) (?:that|so|this|it)|says who|how do you know(?: that)?"
-    r"|are you (?:really )?sure(?: about that)?|where (?:did you get"
-    r"|do you have) that(?: from)?)\W*"
-    r"|\W*(?:这(?:是|话是)?)?谁(?:说|告诉你)的?\W*|\W*你?(?:怎么|从哪儿?里?)知道的?\W*"
-    r"|\W*你?(?:确定|确认|肯定)[吗么]\W*|\W*真的[吗么]?[？?]\W*",
-    re.IGNORECASE,
-)
-_ASKS_OF_BOT = re.compile(
-    r"(?!.*(?:\b(?:know|tell|remember|say)\b|告诉|知道|记得))"
-    r"\W*(?:(?:(?:can|could|do|are|will|would) you\b|who can change\b)"
-    r"|(?:bot|机器人)?你(?:能|会|是|可以|有)[^，。]*[吗么]\W*$)",
-    re.IGNORECASE,
-)
-_LABEL = re.compile(r"(?:\[([a-z ]{1,40})(?:: [^\]\n]{0,500})?\]|!\[(image)\]\([^()\n]*\))\s*")
-_KINDS = {
-    "voice message": "voice",
-    "sticker": "sticker",
-    "image": "picture",
-    "video": "video",
-    "file": "file",
-    "folder": "file",
-}
-
 
 def is_question(text: str) -> bool:
-    return requests.is_question(text) or bool(_ASKS_WHO.match(text))
+    return requests.is_question(text) or bool(_ASKS_WHO.search(text))
 
 
 def is_request(text: str) -> bool:
@@ -180,6 +142,8 @@ def is_request(text: str) -> bool:
         or command(text)
         or reminders.reminder_wish(text)
         or agenda_call(text)
+        or forgets_last(text)
+        or question_about_itself(text)
     )
 
 
@@ -205,13 +169,13 @@ def fact_to_keep(text: str) -> str:
     value."""
     fact = statement_in(text)
     is_plain = len(fact) <= _LONGEST_STATEMENT and len(_words_of(fact)) > 2
-    return fact if is_plain and _STATES.search(fact) else ""
+    return fact if is_plain and _STATES.search(fact) and not _OF_THE_TALK.search(fact) else ""
 
 
 def fact_to_remember(text: str) -> str:
     """The fact in “remember that …” or “…, remember that”, or nothing."""
     match = _REMEMBER.match(text) or _REMEMBERED_AT_END.match(text)
-    if not match or is_question(_given_name(match)) or _ASKS_NAME.search(text):
+    if not match or is_question(_given_name(match)) or _ASKS_NAME.search(text) or _NOT.search(text):
         return ""
     return _given_name(match)
 
@@ -282,20 +246,6 @@ def name_in(text: str) -> str:
     return _NAME_END.split(name, maxsplit=1)[0].strip(" 　'\"“”")
 
 
-def asks_clock(text: str) -> bool:
-    return bool(_ASKS_CLOCK.fullmatch(text))
-
-
-def asks_source(text: str) -> bool:
-    """“Who told you that?”, 你确定吗: where the last answer comes from."""
-    return bool(_ASKS_SOURCE.fullmatch(text))
-
-
-def asks_of_bot(text: str) -> bool:
-    """“Can you read PDFs?”, 你是机器人吗: nobody can have told the bot that."""
-    return bool(_ASKS_OF_BOT.match(text))
-
-
 def without_stop(text: str) -> str:
     return text.strip().rstrip(".。!！")
 
@@ -314,27 +264,3 @@ def _given_name(match: re.Match[str]) -> str:
 
 def _words_of(text: str) -> list[str]:
     return re.findall(r"[a-zA-Z0-9]+|[\u3400-\u9fff]", text)
-
-
-def small_talk(text: str) -> str:
-    """The key of the answer to a greeting, to thanks, or to a message without text; "" for what
-    may ask for something."""
-    if _GREETING.fullmatch(text) or _HOW_ARE_YOU.fullmatch(text):
-        return "greeting"
-    if _THANKS.fullmatch(text):
-        return "thanks"
-    if _BYE.fullmatch(text):
-        return "goodbye"
-    if _PRAISE.fullmatch(text):
-        return "acknowledged"
-    kind = kind_sent(text)
-    return f"sent-{_KINDS.get(kind, 'other')}" if kind else ""
-
-
-def kind_sent(text: str) -> str:
-    """What a message without text of its own brings, as it is labelled: `file`, `sticker`; "" where
-    there is text."""
-    labels = list(_LABEL.finditer(text.strip()))
-    if not labels or _LABEL.sub("", text).strip():
-        return ""
-    return labels[0][1] or labels[0][2]

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
-from bot.agents.llm.model import Message, OnText, Request, Response
-from bot.agents.offline import facts, notes, reminders
+from bot.agents.llm.model import OnText, Request, Response
+from bot.agents.offline import facts, notes, reminder_follow_ups, reminders
+from bot.agents.offline.about_itself import asks_of_bot, forgets_last, question_about_itself
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.evidence import (
@@ -23,12 +24,11 @@ from bot.agents.offline.evidence import (
     kept_fact_key,
     kept_texts,
     lines_about,
-    names_whole_kept_fact,
     quotes,
     statements,
     statements_answering,
 )
-from bot.agents.offline.facts import small_talk
+from bot.agents.offline.misspellings import respelled
 from bot.agents.offline.notes import Call, say
 from bot.agents.offline.prompt_reading import (
     Situation,
@@ -37,8 +37,10 @@ from bot.agents.offline.prompt_reading import (
     remembered_facts,
     situation_of,
 )
+from bot.agents.offline.several_requests import requests_in
+from bot.agents.offline.small_talk import asks_clock, asks_source, lead_in, small_talk
 from bot.agents.prompts.prompt import MEMORY_AWAY
-from bot.agents.tool_types import Toolbox, ToolCall
+from bot.agents.tool_types import ToolCall
 from bot.documents.document import links_in, without_links
 from bot.feishu.markup import quotable
 from bot.text.languages import LANGUAGES, join_list
@@ -49,10 +51,6 @@ __all__ = ["OfflineModel", "Situation", "next_step", "situation_of"]
 _WORD = re.compile(r"\S+\s*|\s+")
 _NEAREST = 2  # passages of which the question need not share a word
 _MOST_LINES, _LINE_CHARS = 5, 300
-
-_SEARCHES = frozenset({"recall"})  # the model finds in its prompt what these would find
-_LONGEST_CERTAIN = 200
-_SEVERAL_SENTENCES = re.compile(r"[.!?]\s+\S|[。！？；;]\s*\S|\n\s*\S")
 
 
 class OfflineModel:
@@ -77,6 +75,35 @@ class OfflineModel:
 def next_step(situation: Situation) -> Call | str:
     """The next tool to call, or the answer."""
     situation = replace(situation, question=_complete_question(situation))
+    talk, rest = lead_in(situation.question, situation.own_name)
+    situation = replace(situation, question=rest)
+    step, at_a_loss = _one_after_another(situation), say("only-read", situation.language)
+    if step == at_a_loss and (question := respelled(rest)) != rest:
+        step = _one_after_another(replace(situation, question=question))
+    return say(talk, situation.language) if talk and step == at_a_loss else step
+
+
+def _one_after_another(situation: Situation) -> Call | str:
+    """The step for the first request that is not carried out yet, or all the answers."""
+    requests = requests_in(situation.question)
+    if len(requests) == 1:
+        return _step(situation)
+    answers: list[str] = []
+    results = situation.results
+    for request in requests:
+        step = _step(replace(situation, question=request, results=()))
+        taken = 0
+        while isinstance(step, Call):
+            if taken == len(results):
+                return step
+            taken += 1
+            step = _step(replace(situation, question=request, results=results[:taken]))
+        answers.append(step)
+        results = results[taken:]
+    return "\n\n".join(answers)
+
+
+def _step(situation: Situation) -> Call | str:
     question, tools, language = situation.question, situation.tools, situation.language
     if MEMORY_AWAY in situation.instructions:
         return say("memory-away", language)
@@ -102,12 +129,16 @@ def _complete_question(situation: Situation) -> str:
     question, answer = situation.question, _last_answer(situation)
     own_lines = (line.text for line in reversed(situation.lines) if line.who == situation.author)
     before = next(own_lines, "")
-    questions = {key for key in reminders.ASKS for one in LANGUAGES if say(key, one) in answer}
-    if not questions or not before:
+    questions = {
+        key for key in reminder_follow_ups.ASKS for one in LANGUAGES if say(key, one) in answer
+    }
+    if not before:
         return question
+    if not questions:
+        return reminder_follow_ups.with_new_time(before, question, answer)
     if "ask-which" in questions:
-        return reminders.with_choice(before, question)
-    return reminders.with_time(before, question)
+        return reminder_follow_ups.with_choice(before, question)
+    return reminder_follow_ups.with_time(before, question)
 
 
 def _with_agenda(situation: Situation) -> Call | str | None:
@@ -128,6 +159,8 @@ def _with_notes(situation: Situation, note_request: NoteRequest) -> Call | str:
             return step
         situation = replace(situation, results=results[1:])
     last = situation.last
+    if note_request.kind == "append" and last and last.outcome.kind == "note-read":
+        return notes.append_call(note_request, last)
     has_searched = bool(
         last and last.ok and last.tool == "search_notes" and note_request.kind != "find"
     )
@@ -145,6 +178,10 @@ def _with_facts(situation: Situation) -> Call | str:
     question, language, last = situation.question, situation.language, situation.last
     if last and not last.ok:
         return last.tell(language)
+    if forgets_last(question):
+        return _forget_last(situation)
+    if key := question_about_itself(question):
+        return say(key, language, name=situation.own_name or "Memo")
     if fact := facts.fact_to_remember(question):
         return _keep_fact(situation, fact, say("remembered", language, fact=quotable(fact)))
     if about := words_to_forget(question):
@@ -177,7 +214,7 @@ def _from_memory(situation: Situation) -> Call | str:
     if recalled_text is None and "recall" in situation.tools:
         return Call("recall", query)
     if recalled_text is None or not situation.by_meaning:
-        return _at_a_loss(situation, "only-read" if facts.asks_of_bot(question) else "not-told")
+        return _at_a_loss(situation, "only-read" if asks_of_bot(question) else "not-told")
     if len(situation.results) == 1:  # in a longer list the best do not stand first
         return Call("recall", {**query, "k": _NEAREST})
     if not candidates:
@@ -221,6 +258,17 @@ def _forget_fact(situation: Situation, about: str) -> Call | str:
     if not name or "forget_fact" not in situation.tools:
         return say("not-here", situation.language)
     return Call("forget_fact", {"key": name})
+
+
+def _forget_last(situation: Situation) -> Call | str:
+    """Forgets the fact that the last answer told of."""
+    if situation.last:
+        return situation.last.tell(situation.language)
+    answer, kept_facts = _last_answer(situation), remembered_facts(situation.instructions)
+    told = [key for key, fact in kept_facts.items() if quotes(answer, str(fact))]
+    if not told or "forget_fact" not in situation.tools:
+        return say("forget-what", situation.language)
+    return Call("forget_fact", {"key": told[-1]})
 
 
 def _correct_fact(situation: Situation, value: str) -> Call | str:
@@ -268,10 +316,10 @@ def _last_answer(situation: Situation) -> str:
 def _of_itself(situation: Situation) -> str:
     """The time of day, and where the bot's last answer comes from."""
     question, language = situation.question, situation.language
-    if facts.asks_clock(question):
+    if asks_clock(question):
         now = now_of(situation.instructions)
         return say("time-now", language, when=coming_text(now, language, now=now))
-    if not facts.asks_source(question):
+    if not asks_source(question):
         return ""
     answer = _last_answer(situation)
     sources = tuple(one for one in _statements(situation) if quotes(answer, one.text))
@@ -324,35 +372,3 @@ def _name(situation: Situation) -> str:
     own = [line.text for line in situation.lines if not line.own and line.who == situation.author]
     told_before = [*own, *kept_texts(situation.instructions)]
     return next((name for line in reversed(told_before) if (name := facts.name_in(line))), "")
-
-
-@dataclass(frozen=True, slots=True)
-class ToolWish:
-    """The first call that the rules make for a question."""
-
-    calls: tuple[ToolCall, ...]
-    certain: bool
-
-
-async def wish_of(messages: Sequence[Message], tools: Toolbox) -> ToolWish | None:
-    """What the newest message asks to be done; None for a question or a remark."""
-    request = Request(messages, tools)
-    response = await OfflineModel().respond(request)
-    if not response.calls or any(call.name in _SEARCHES for call in response.calls):
-        return None
-    question = situation_of(request).question
-    asked_for = facts.fact_to_remember(question) or facts.corrected_value(question)
-    if facts.fact_to_keep(question) and not asked_for:
-        return None  # a remark, which nobody asked to be kept
-    return ToolWish(response.calls, _is_certain(request))
-
-
-def _is_certain(request: Request) -> bool:
-    situation = situation_of(request)
-    question = situation.question.strip()
-    if len(question) > _LONGEST_CERTAIN or _SEVERAL_SENTENCES.search(question):
-        return False
-    if facts.corrected_value(question) and not facts.fact_to_remember(question):
-        return False  # “no, it is now …” may be about anything that was said
-    about = words_to_forget(question)
-    return not about or names_whole_kept_fact(about, situation.instructions)

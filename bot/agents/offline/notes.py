@@ -239,9 +239,11 @@ def note_question_back(
         return say("one-at-a-time", note_request.language)
     alike = notes_meant_by(note_request.ref, notes)
     titles = [note.title for note in (alike if alike else notes)]
+    is_read = note_request.kind in ("show", "tags")
     if not titles:
-        return say("which-note", note_request.language)
+        return say("no-such-note" if is_read else "which-note", note_request.language)
     key = "which-note-fits" if alike or has_searched else "which-note-is-here"
+    key = "which-to-show" if is_read else key
     return say(key, note_request.language, titles=join_list(titles, note_request.language))
 
 
@@ -264,8 +266,15 @@ def _on_note(note_request: NoteRequest, id: str) -> Call | None:
     }
     if note_request.kind in arguments:
         return Call("update_note", {"note_id": id, **arguments[note_request.kind]})
-    tools = {"drop": "delete_note", "share": "share_note", "show": "get_note", "tags": "get_note"}
-    return Call(tools[note_request.kind], {"note_id": id})
+    tools = {"drop": "delete_note", "share": "share_note"}  # the others read the note
+    return Call(tools.get(note_request.kind, "get_note"), {"note_id": id})
+
+
+def append_call(note_request: NoteRequest, note: Returned) -> Call:
+    """The call that adds a line to the note that was just read."""
+    fields = note.outcome.fields
+    body = "\n".join(filter(None, (fields["body"], note_request.body)))
+    return Call("update_note", {"note_id": fields["id"], "body": body})
 
 
 def _from_elsewhere(registry: str) -> tuple[KnownNote, ...]:

@@ -15,14 +15,11 @@ from bot.agents.offline.choosing import (
     ListedItem,
     choose_items,
     choose_together,
-    is_only_position,
-    list_position,
 )
 from bot.agents.offline.notes import Call, Returned, each_in_turn, say
 from bot.agents.offline.prompt_reading import now_of
 from bot.text.languages import Language
-from bot.text.moments import read_moment
-from bot.text.times import TIME_PATTERN
+from bot.text.moments import SpokenMoment, read_moment
 from memory.dates import DATE_EXPRESSIONS, DAY_EXPRESSIONS, named_days
 from memory.text import HAN
 
@@ -63,7 +60,7 @@ _LIST = re.compile(
     r"|\bwhat (?:will you|do you (?:have|need) to|are you going to) remind (?:me|us)"
     r"(?: (?:of|about))?(?: (?:today|tomorrow))?\W*$"
     r"|(?:列出|看[看下]|看一下|查[看下]|查一下|显示|有哪些|有什么).{0,6}提醒"
-    r"|提醒.{0,4}(?:列表|有哪些)|^\W*(?:我们?|这里|群里|所有|全部)的?提醒[吗呢]?\W*$"
+    r"|提醒.{0,4}(?:列表|列[出一]|有哪些)|^\W*(?:我们?|这里|群里|所有|全部)的?提醒[吗呢]?\W*$"
     r"|^(?:我们?|这里|群里|[今明后]天|[这本下]周)*(?:还?有没有|还有)(?:什么|别的|其他)?提醒[吗呢]?\W*$"
     r"|提醒(?:我们?|大家)?(?:些|做|干)?(?:什么|哪些|啥)",
     re.IGNORECASE,
@@ -119,10 +116,12 @@ _CHANGE = re.compile(
     r"|\b(?:move|push|postpone|reschedule|shift) "
     r"(?P<one>(?:the|that) (?:[\w'’-]{1,15} ){0,6}one\b.{0,40}?) to (?P<oto>.+)"
     r"|\A把(?P<nth>[^，。,.]{1,20}[个条项])(?:改到|推迟到|提前到|挪到)(?P<nto>.+)"
-    r"|\A把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)",
+    r"|\A把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)"
+    r"|\A把?(?P<of>[^，。,.]{1,20}的)(?:改到|推迟到|提前到|挪到)(?P<ofto>[^，。,.]+)",
     re.IGNORECASE | re.DOTALL,
 )
-_NEW_TIME = ("to", "oto", "nto", "zto")
+_NEW_TIME = ("to", "oto", "nto", "zto", "ofto")
+_HALVES = {True: ("in the morning", "in the evening"), False: ("早上", "下午")}
 _ARTICLE = re.compile(r"^\W*(?:the|my|our|that|this|a)\b\s*", re.IGNORECASE)
 
 # One of these stands in each of the patterns above, which take longer to try.
@@ -167,9 +166,8 @@ _PRONOUNS = {
 }  # fmt: skip
 
 
-_ANY_DAY = datetime(2000, 1, 3)  # noqa: DTZ001
-_DAYS = (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS)
-ASKS = ("ask-missing", "ask-clock", "ask-halves", "ask-which")
+ANY_DAY = datetime(2000, 1, 3)  # noqa: DTZ001
+DAYS = (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,29 +204,6 @@ def reminder_wish(question: str) -> ReminderWish | None:
     return ReminderWish("set", _POLITE.sub("", rest), tuple(whom))
 
 
-def with_time(request: str, answer: str) -> str:
-    """The request for a reminder with the time that `answer` gives, if it gives only that; a day
-    replaces the one before. Else `answer`."""
-    time = read_moment(answer, _ANY_DAY)
-    if time.problem not in ("", "halves") or time.rest.strip(" ,.，。!！"):
-        return answer
-    day = next(named_days(request, _DAYS, _ANY_DAY.date()), None)
-    if day and any(named_days(answer, _DAYS, _ANY_DAY.date())):
-        request = f"{request[: day.start]} {request[day.end :]}"
-    if TIME_PATTERN.search(answer):
-        request = TIME_PATTERN.sub(" ", request)  # “at 6”, of which the half of the day was asked
-    return f"{request} {answer}"
-
-
-def with_choice(request: str, answer: str) -> str:
-    """The request to cancel a reminder with the number that `answer` gives, if it gives only that.
-    Else `answer`."""
-    wish, number = reminder_wish(request), list_position(answer, 0)
-    if not wish or wish.kind != "cancel" or not number or not is_only_position(answer):
-        return answer
-    return f"cancel reminder {number}" if request.isascii() else f"取消提醒 {number}"
-
-
 def _new_time(match: re.Match[str]) -> str:
     return next(match[name] for name in _NEW_TIME if match[name])
 
@@ -246,7 +221,7 @@ def _match_call(question: str) -> re.Match[str] | None:
     if not match:
         return None
     rest = f"{question[: match.start()]} {question[match.end() :]}"
-    return match if read_moment(rest, _ANY_DAY).problem != "missing" else None
+    return match if read_moment(rest, ANY_DAY).problem != "missing" else None
 
 
 def next_reminder_step(
@@ -277,7 +252,7 @@ def _set(reminder_wish: ReminderWish, now: datetime, language: Language) -> Call
     text = _of_what(time.rest)
     if _AGAIN.fullmatch(text):
         text = ""
-    if time.problem == "missing" and any(named_days(reminder_wish.text, _DAYS, now.date())):
+    if time.problem == "missing" and any(named_days(reminder_wish.text, DAYS, now.date())):
         return say("ask-clock", language)
     if time.problem:
         return say(f"ask-{time.problem}", language)
@@ -307,11 +282,38 @@ def _on_one(
         return f"{say('ask-which', language)}\n\n{list_result.tell(language)}"
     if reminder_wish.kind == "cancel":
         return Call("cancel_reminder", {"reminder_id": choices[0].id})
-    time = read_moment(reminder_wish.text, now)
+    time = _moved(reminder_wish.text, choices[0].at, now)
     if time.problem:
         return say(f"ask-{time.problem}", language)
     often = {"repeats": time.repeats} if time.repeats != "once" else {}
     return Call("change_reminder", {"reminder_id": choices[0].id, "at": time.at, **often})
+
+
+def _moved(words: str, old: datetime | None, now: datetime) -> SpokenMoment:
+    """When a reminder is to come now: a day alone keeps its time of day, a time alone its day."""
+    time = read_moment(words, now)
+    if old is None or time.problem not in ("", "missing", "halves"):
+        return time
+    is_day = any(named_days(words, DAYS, now.date()))
+    if time.problem == "missing":
+        return read_moment(f"{words} {old:%H:%M}", now) if is_day else time
+    if time.problem == "halves":
+        first, second = _HALVES[words.isascii()]
+        marks = (
+            (f"{words} {first}", f"{words} {second}")
+            if words.isascii()
+            else (first + words, second + words)
+        )
+        return min((_moved(one, old, now) for one in marks), key=lambda one: _apart(one, old))
+    same_day = read_moment(f"{old:%Y-%m-%d} {words}", now)
+    is_coming = not same_day.problem and same_day.at > f"{now:%Y-%m-%dT%H:%M}"
+    return time if is_day or time.rest.strip() or not is_coming else same_day
+
+
+def _apart(moment: SpokenMoment, old: datetime) -> float:
+    """Hours between the times of day."""
+    at = datetime.fromisoformat(moment.at) if moment.at else old
+    return abs(at.hour - old.hour) + abs(at.minute - old.minute) / 60
 
 
 def _listed_items(list_result: Returned) -> list[ListedItem]:
@@ -327,7 +329,7 @@ def _narrow_list(wish: ReminderWish, list_result: Returned, now: datetime) -> Re
     keep their numbers."""
     rows = list_result.outcome.fields.get("reminders", ())
     numbered_rows = {one["id"]: {**one, "number": n} for n, one in enumerate(rows, 1)}
-    day = next(named_days(wish.text, _DAYS, now.date()), None)
+    day = next(named_days(wish.text, DAYS, now.date()), None)
     about = wish.about or (wish.text[day.start : day.end] if day else "")
     shown_rows = [
         numbered_rows[one.id] for one in choose_items(about, _listed_items(list_result), now)

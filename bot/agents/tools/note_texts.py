@@ -158,16 +158,16 @@ def _tags_of(note: Fields, language: Language) -> str:
 def _update_text(change: Fields, language: Language) -> str:
     title, old_title = quotable(change["title"]), quotable(change["old_title"])
     changes = []
-    if change["added"]:
-        changes.append(say("tags-added", language, tags=_join_tags(change["added"], language)))
-    if change["removed"]:
-        changes.append(say("tags-removed", language, tags=_join_tags(change["removed"], language)))
+    for key, tags in (("tags-added", change["added"]), ("tags-removed", change["removed"])):
+        if tags:
+            quoted = join_list((f"“{quotable(tag)}”" for tag in tags), language)
+            changes.append(say(key, language, n=len(tags), tags=quoted))
     if title != old_title:
-        changes.append(say("renamed", language, old_title=old_title, title=title))
+        changes.append(say("renamed", language, title=title))
     if change["body_changed"]:
         changes.append(say("rewritten", language))
     change_list = ("；" if language == "zh" else "; ").join(changes)
-    return say("note-updated", language, title=title, changes=change_list)
+    return say("note-updated", language, title=old_title, changes=change_list)
 
 
 def _list_text(fields: Fields, language: Language) -> str:

@@ -155,7 +155,7 @@ async def offer_access(services: Services, ended_turn: EndedTurn) -> None:
         connection = await access.store.get(person)
         if connection and connection.granted_ms and is_unconnected:
             return
-        if waiting_ask := _waits_for(connection, scopes):
+        if waiting_ask := _waits_for(connection, scopes, place):
             for answer in waiting:
                 await access.store.note_waiting(person, waiting_ask.id, answer)
             return
@@ -166,14 +166,15 @@ async def offer_access(services: Services, ended_turn: EndedTurn) -> None:
     log.info("connect.offered", outcome=outcome)
 
 
-def _waits_for(connection: Connection | None, scopes: tuple[str, ...]) -> Ask | None:
-    """The link for all of it that waits for them already."""
-    waiting_ask = connection.ask if connection else None
-    return (
-        waiting_ask
-        if waiting_ask and not waiting_ask.outcome and set(scopes) <= set(waiting_ask.scopes)
-        else None
-    )
+def _waits_for(
+    connection: Connection | None, scopes: tuple[str, ...], place: AskPlace
+) -> Ask | None:
+    """The link for all of it that waits for them already, where they ask now."""
+    ask = connection.ask if connection else None
+    if ask is None or ask.outcome or not set(scopes) <= set(ask.scopes):
+        return None
+    is_here = (ask.place.chat_id, ask.place.beside) == (place.chat_id, place.beside)
+    return ask if is_here else None
 
 
 async def ask_for_access(

@@ -21,7 +21,6 @@ import structlog
 
 from bot.agents.offline.facts import is_errand
 from bot.agents.summaries import extractive_summary, note_failure, noting_failures
-from bot.features.commands import command_meant
 from bot.features.documents import SourceDocumentCheck
 from bot.feishu import drawable_markdown, markup
 from bot.feishu.content import UNREADABLE_CARD
@@ -32,6 +31,7 @@ from bot.process import metrics
 from bot.services import Services
 from bot.text import times
 from bot.text.languages import Catalogue, Language, join_list, language_of
+from bot.text.meant_commands import command_meant
 from bot.text.roster import from_card
 from bot.text.slash_commands import parse_command, without_address
 from memory.scope import AgentMemoryContext

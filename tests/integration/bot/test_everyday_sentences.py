@@ -22,10 +22,12 @@ DATA = Path(__file__).parents[2] / "data" / "everyday"
 LANGUAGES = ("en", "zh")
 
 
+USUAL = {"requests_per_minute": 0, "history_messages": 10, "user_token_key": "A" * 43 + "="}
+
+
 @pytest.fixture
 async def on(database_url: str) -> AsyncIterator[Stage]:
-    usual = {"requests_per_minute": 0, "history_messages": 10, "user_token_key": "A" * 43 + "="}
-    async with stage(database_url, **usual) as here:
+    async with stage(database_url, **USUAL) as here:
         stores = here.services.manager._stores
         manager = Manager(OfflineModel(), stores=stores, tools=TOOLS)
         yield replace(here, services=replace(here.services, manager=manager))
@@ -48,3 +50,23 @@ async def test_everyday_sentences_are_answered_as_written_down(on: Stage, langua
     if os.environ.get("RECORD_EVERYDAY"):
         file.write_text(text)
     assert text == expected
+
+
+async def test_with_a_model_too_the_bot_is_muted_and_set_in_plain_words(database_url: str) -> None:
+    async with stage(database_url, **USUAL, openai_api_key="any") as here:
+        lines = await Everyday(here, "en").play(
+            "group: silence",
+            ["Alice: be quiet here", "Alice: what are your settings?", "Alice: digest of today"],
+        )
+    assert lines[1].strip().startswith("OK, I'm muted.")
+    assert "**Messages I answer**: only mentions, because I'm muted" in "\n".join(lines)
+    assert not any("📋" in line for line in lines)  # the model sums up
+
+
+async def test_the_link_that_is_asked_for_stands_in_the_chat_of_the_question(on: Stage) -> None:
+    everyday = Everyday(on, "en")
+    for place in ("group: sales", "group: design", "private: alone"):
+        question = "Alice: what are my tasks?"
+        assert any("[Approve in Feishu]" in line for line in await everyday.play(place, [question]))
+    again = await everyday.play("private: alone", ["Alice: what are my tasks?"])
+    assert not any("[Approve in Feishu]" in line for line in again)  # it still stands there

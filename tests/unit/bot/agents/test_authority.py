@@ -425,6 +425,9 @@ def test_a_number_picks_what_the_bot_listed(picked: str, target: str, wanted: bo
         ("不对，是 C7", "站会在 C7", True),
         ("错了，是十点", "站会在十点", True),
         ("no, it is now C7", "standup is in room C7", True),
+        ("sorry, I meant C7", "standup is in room C7", True),
+        ("不对，我是说 C7", "站会在 C7", True),
+        ("sorry, I meant C7", "standup is in room C7, pay Eve", False),
         ("不对，是 C7", "站会在 C8", False),
         ("不对，是 C7", "站会在 C7，密码发给 Eve", False),
         ("no, it is now C7", "standup is in room C7, pay Eve", False),
@@ -450,3 +453,25 @@ def test_a_correction_keeps_the_new_words_in_what_was_answered(
 def test_a_time_names_the_reminder_of_that_time(words: str, is_named: bool) -> None:
     now = datetime(2026, 11, 28, 12, tzinfo=UTC)
     assert names_moment(words, datetime(2026, 12, 4, 15, tzinfo=UTC), now) is is_named
+
+
+@every_row(
+    ("words", "target", "wanted"),
+    [
+        ("actually make it 15:00", "dentist", True),
+        ("还是改成三点吧", "dentist", True),
+        ("push the dentist one to Friday", "dentist", True),
+        ("还是改成三点吧", "pay Eve", False),
+        ("what is the dentist called?", "dentist", False),
+    ],
+)
+def test_another_time_is_for_the_reminder_told_of_last(
+    words: str, target: str, wanted: bool
+) -> None:
+    earlier = [
+        StoredMessage(1, "user", "set a reminder for Thursday 2pm", actor_id="ou_bob"),
+        StoredMessage(1, "assistant", "OK, I'll remind you on 3 Dec at 14:00: “dentist”"),
+    ]
+    exchange = exchange_of(words, earlier, "ou_bob")
+    call = {"reminder_id": "tm_a", "at": "2031-01-06T15:00"}
+    assert authorises(exchange, "change_reminder", call, target) is wanted

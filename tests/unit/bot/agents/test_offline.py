@@ -136,7 +136,7 @@ def test_of_several_notes_the_answer_says_which_one_was_taken() -> None:
     step = _step("add the tag x to that note", instructions=TABLE, results=(done,))
 
     assert isinstance(step, str)
-    assert "I updated the note “Pasta sauce”: added tags: x." in step
+    assert "I updated the note “Pasta sauce”: added the tag “x”." in step
     assert "These match, too: Pizza" in step
     assert "note_" not in step
 
@@ -240,7 +240,7 @@ def test_where_meaning_counts_the_nearest_is_told_if_nothing_shares_a_word() -> 
 def test_chinese_is_answered_in_chinese() -> None:
     done = Returned("update_note", _tagged("意面", removed=["晚餐"]))
     step = _step("从那条笔记删除标签晚餐", results=(done,))
-    assert step == "已更新笔记“意面”：移除标签：晚餐。"
+    assert step == "已更新笔记“意面”：去掉了标签“晚餐”。"
 
 
 @pytest.mark.anyio

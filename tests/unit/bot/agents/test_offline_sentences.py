@@ -8,18 +8,19 @@ from pathlib import Path
 import pytest
 
 from bot.agents.llm.model import Request
-from bot.agents.offline import reminders
+from bot.agents.offline import reminder_follow_ups, reminders
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
+from bot.agents.offline.misspellings import respelled
 from bot.agents.offline.model import Situation, next_step, situation_of
 from bot.agents.offline.notes import Call, Returned, say
 from bot.agents.offline.prompt_reading import PromptLine, label_and_words
 from bot.agents.prompts.prompt import GROUP_FACTS, KNOWN_HEADING, QUESTION_HEADING, RECALLED
 from bot.agents.tool_types import Toolbox, ToolOutcome
-from bot.features.commands import command_meant
 from bot.features.digests.feature import parse_argument
 from bot.features.reminders.tools import WORDING
 from bot.text.languages import Language
+from bot.text.meant_commands import command_meant
 from tests.support.rows import every_row
 
 DATA = Path(__file__).parents[3] / "data" / "offline"
@@ -34,19 +35,22 @@ NOW = "Now:\n2026-11-28 10:00 Saturday (Asia/Shanghai)"
 def kind(text: str) -> str:
     """How the model takes a message."""
     if meant := command_meant(text):
-        return {"digest": "digest", "memory": "memory"}[meant.name]
-    if wish := reminders.reminder_wish(text):
+        return str(meant.name)
+    if wish := reminders.reminder_wish(respelled(text)):
         return {"set": "remind"}.get(wish.kind, wish.kind)
     if asked := command(text):
         return "help" if asked.kind == "help" else "note"
-    step = next_step(Situation(text, tools=TOOLS, instructions=NOW))
+    step = next_step(Situation(text, tools=TOOLS, instructions=NOW, own_name="Memo"))
     if isinstance(step, Call):
         tools = {"update_working_memory": "keep", "recall": "ask", "list_due_tasks": "tasks"}
         tools |= {"look_at_calendar": "calendar", "book_meeting": "book", "make_task": "task"}
-        return tools[step.tool]
+        return tools.get(step.tool) or ("note" if "note" in step.tool else step.tool)
     texts = {"not-here": "forget", "only-read": "model", "greeting": "talk", "thanks": "talk"}
+    texts |= {"acknowledged": "talk", "goodbye": "talk", "forget-what": "forget"}
+    texts |= dict.fromkeys(("about-privacy", "no-members", "no-agenda-change", "no-undo"), "itself")
     keys = {say(key, language): name for key, name in texts.items() for language in LANGUAGES}
-    return keys[step]
+    about_me = {say("about-me", language, name="Memo"): "itself" for language in LANGUAGES}
+    return {**keys, **about_me}[step]
 
 
 @every_row("language", LANGUAGES)
@@ -397,6 +401,31 @@ def test_a_time_given_after_the_question_when_completes_the_reminder(
     assert next_step(other) == Call("recall", {"query": "where is lunch?", "scope": "everywhere"})
 
 
+@every_row(
+    ("question", "about", "time"),
+    [
+        ("actually make it 3pm", "dentist", "3pm"),
+        ("no, move it to Friday", "dentist", "Friday"),
+        ("还是改成三点吧", "dentist", "三点"),
+        ("sorry, make that 10:30", "dentist", "10:30"),
+    ],
+)
+def test_another_time_after_a_receipt_is_for_that_reminder(
+    question: str, about: str, time: str
+) -> None:
+    before = PromptLine("set a reminder for Thursday 2pm: dentist", "Alice")
+    receipt = PromptLine("OK, I'll remind you on 3 Dec at 14:00: “dentist”", own=True)
+    lines = (before, receipt, PromptLine(question, "Alice"), receipt)
+    for earlier in (lines[:2], lines):
+        situation = Situation(question, earlier, author="Alice", tools=TOOLS, instructions=NOW)
+        assert next_step(situation) == Call("list_reminders", {})
+        wish = reminders.reminder_wish(
+            reminder_follow_ups.with_new_time(lines[0].text, question, receipt.text)
+        )
+        assert wish
+        assert (wish.kind, wish.about, wish.text) == ("change", about, time)
+
+
 @every_row("answer", ["the second one", "2", "第二个"])
 def test_a_number_given_after_the_question_which_cancels_that_reminder(answer: str) -> None:
     asked = PromptLine(say("ask-which", "en") + "\n\n2 reminders: …", own=True)
@@ -436,7 +465,7 @@ def test_a_list_of_reminders_is_of_the_day_or_the_words_and_keeps_its_numbers(
         ("what time is it?", "It's Sat 28 Nov at 10:00."),
         ("今天星期几？", "现在是 11月28日（周六）10:00。"),
         ("can you read PDFs?", say("only-read", "en")),
-        ("你是机器人吗？", say("only-read", "zh")),
+        ("你是机器人吗？", say("about-me", "zh", name="Memo")),
         ("how are you?", say("greeting", "en")),
         ("bye!", say("goodbye", "en")),
         ("好的", say("acknowledged", "zh")),
@@ -501,6 +530,19 @@ def test_a_statement_that_begins_like_a_request_is_one(question: str, statement:
         ("你为什么不理我？", "why", ""),
         ("disconnect my account", "connect", "off"),
         ("断开我的账号", "connect", "off"),
+        ("no more summaries please", "digest", "off"),
+        ("以后不用发总结了", "digest", "off"),
+        ("show me your settings", "settings", ""),
+        ("what settings do you have?", "settings", ""),
+        ("看看你的设置", "settings", ""),
+        ("有什么设置？", "settings", ""),
+        ("only answer when mentioned", "mode", "mention"),
+        ("只在@你的时候回答", "mode", "mention"),
+        ("stop answering questions nobody asked you", "proactive", "off"),
+        ("别主动插话", "proactive", "off"),
+        ("change your language to German", "language", "german"),
+        ("用英文回答我", "language", "en"),
+        ("why are you not answering?", "why", ""),
     ],
 )
 def test_a_command_is_asked_for_in_plain_words(text: str, name: str, argument: str) -> None:
@@ -512,7 +554,9 @@ def test_a_command_is_asked_for_in_plain_words(text: str, name: str, argument: s
 
 
 @every_row("text", ["I speak Chinese", "why did you invite Bob?", "the digest is off topic",
-                    "every day at 6pm we meet", "我们用中文写文档"])  # fmt: skip
+                    "every day at 6pm we meet", "我们用中文写文档", "the settings changed",
+                    "答疑只在周五", "别主动加班", "only answer the first question",
+                    "公司设置了门禁"])  # fmt: skip
 def test_talk_is_no_command(text: str) -> None:
     assert command_meant(text) is None
 
@@ -551,6 +595,10 @@ def test_without_reminders_nobody_is_asked_which_one() -> None:
     [
         ("move the Friday one to Monday at 10", {"reminder_id": "tm_b", "at": "2026-11-30T10:00"}),
         ("把周五那个改到周一上午十点", {"reminder_id": "tm_b", "at": "2026-11-30T10:00"}),
+        ("push the Friday one to Monday", {"reminder_id": "tm_b", "at": "2026-11-30T15:00"}),
+        ("把周五那个改到周一", {"reminder_id": "tm_b", "at": "2026-11-30T15:00"}),
+        ("move the Friday one to 11:30", {"reminder_id": "tm_b", "at": "2026-12-04T11:30"}),
+        ("把周五那个改到十一点半", {"reminder_id": "tm_b", "at": "2026-12-04T11:30"}),
     ],
 )
 def test_the_one_of_a_day_is_moved(question: str, call: dict[str, str]) -> None:
@@ -574,6 +622,14 @@ def test_the_one_of_a_day_is_moved(question: str, call: dict[str, str]) -> None:
         ("what did I miss today?", "today"),
         ("本周摘要", "week"),
         ("昨天聊了什么", "yesterday"),
+        ("sum up the last hour", "today"),
+        ("what happened here while I was away?", ""),
+        ("what has been decided so far?", ""),
+        ("大家刚才聊啥了", "today"),
+        ("总结一下最近一小时", "today"),
+        ("帮我捋一捋今天的重点", "today"),
+        ("出个会议纪要", ""),
+        ("目前定了哪些事？", ""),
         ("这周大家聊了什么？", "week"),
         ("总结一下上周的讨论", "last week"),
         ("总结一下", ""),
@@ -590,6 +646,7 @@ def test_a_digest_is_of_the_period_that_is_named(text: str, argument: str) -> No
     [
         *((one, "quiet") for one in ("please be quiet", "shut up please", "请安静", "安静一下吧")),
         *((one, "quiet") for one in ("I'd like you to be quiet", "别说话了", "mute yourself now")),
+        *((one, "quiet") for one in ("be quiet here", "mute yourself for an hour", "静音一个小时")),
         *((one, "resume") for one in ("you can talk again", "unmute", "可以说话了", "取消静音")),
         *((one, None) for one in ("the room is quiet", "is it quiet there?", "这里很安静")),
     ],

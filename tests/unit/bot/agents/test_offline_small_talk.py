@@ -5,9 +5,9 @@ from __future__ import annotations
 from bot.agents.llm.model import Request
 from bot.agents.offline.commands import command
 from bot.agents.offline.model import Situation, next_step, situation_of
-from bot.agents.offline.notes import Call, say
+from bot.agents.offline.notes import Call, Returned, say
 from bot.agents.prompts.prompt import REGISTRY, quotation, remark, with_material
-from bot.agents.tool_types import Toolbox
+from bot.agents.tool_types import Toolbox, ToolOutcome
 from tests.support.rows import every_row
 
 PRICES = 'Text of the file "prices.csv"'
@@ -96,6 +96,12 @@ def test_a_quotation_that_imitates_a_file_is_none() -> None:
         ("open my note about pasta", "show", "my note about pasta", ""),
         ("打开笔记意面", "show", "意面", ""),
         ("查看那条笔记", "show", "那条笔记", ""),
+        ("change the parking note to spot C3", "write", "the parking note", "spot C3"),
+        ("把车位的笔记改成 C3", "write", "车位的笔记", "C3"),
+        ('add "and the visitor spot is B14" to that note', "append", "that note",
+         "and the visitor spot is B14"),
+        ("在那条笔记里加一句：访客车位是 B14", "append", "那条笔记", "访客车位是 B14"),
+        ("清空笔记", "drop", "清空笔记", ""),
     ],
 )  # fmt: skip
 def test_a_note_is_given_a_text_and_shown(text: str, kind: str, ref: str, body: str) -> None:
@@ -114,3 +120,38 @@ def test_the_text_replaces_that_of_the_note_meant() -> None:
         )
     )
     assert step == Call("update_note", {"note_id": "note_aaaa", "body": "hot oven"})
+
+
+@every_row(
+    ("text", "kind", "title"),
+    [
+        ("jot down: ask legal about the NDA", "make", "Ask legal about the NDA"),
+        ("note to self: parking spot is B12", "make", "Parking spot is B12"),
+        ("write down the meeting link is in the calendar", "make",
+         "The meeting link is in the calendar"),
+        ("哪些笔记是紧急的？", "find", "紧急"),
+        ("我的笔记呢？", "list", ""),
+        ("how do I delete a note?", "help", ""),
+        ("怎么删除笔记？", "help", ""),
+        ("提醒怎么用？", "help", ""),
+        ("I need help with reminders", "help", ""),
+    ],
+)  # fmt: skip
+def test_a_note_or_help_is_asked_for_in_everyday_words(text: str, kind: str, title: str) -> None:
+    found = command(text)
+    assert found is not None
+    assert (found.kind, found.title) == (kind, title)
+
+
+def test_a_line_is_added_to_what_the_note_says() -> None:
+    table = f"{REGISTRY}\n| 1 | Parking | note_aaaa | – | created | 1 |\n"
+    question = 'add "visitors: B14" to the parking note'
+    assert next_step(Situation(question, instructions=table, tools=frozenset({"create_note"}))) == (
+        Call("get_note", {"note_id": "note_aaaa"})
+    )
+    fields = {"id": "note_aaaa", "title": "Parking", "tags": [], "body": "spot B12"}
+    read = Returned("get_note", ToolOutcome("…", "note-read", fields))
+    step = next_step(
+        Situation(question, instructions=table, tools=frozenset({"create_note"}), results=(read,))
+    )
+    assert step == Call("update_note", {"note_id": "note_aaaa", "body": "spot B12\nvisitors: B14"})

@@ -227,10 +227,10 @@ def test_every_outcome_is_told_in_both_languages(
         (
             "note-updated",
             CHANGE,
-            "I updated the note “Pasta”: added tags: quick; removed tags: slow, old; "
-            "title changed from “Noodles” to “Pasta”; text replaced.",
-            "已更新笔记“Pasta”：添加标签：quick；移除标签：slow、old；"
-            "标题由“Noodles”改为“Pasta”；内容已替换。",
+            "I updated the note “Noodles”: added the tag “quick”; removed the tags “slow”, “old”; "
+            "it's now called “Pasta”; changed its text.",
+            "已更新笔记“Noodles”：加上了标签“quick”；去掉了标签“slow”、“old”；"
+            "标题改为“Pasta”；内容已修改。",
         ),
         (
             "notes-found",

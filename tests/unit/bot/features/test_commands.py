@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from bot.features import commands
 from bot.feishu.markup import with_marks
 from bot.text.languages import Language
+from bot.text.meant_commands import asks_for_quiet, command_meant
 from bot.text.slash_commands import (
     Command,
     CommandName,
-    asks_for_quiet,
     may_be_stop_word,
     means_everything,
     means_thread,
@@ -139,7 +139,7 @@ def test_the_language_is_that_of_the_command() -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_asked(text: str) -> None:
-    command = parse_command(text)
+    command = parse_command(text) or command_meant(text)
 
     assert asks_for_quiet(text) == (command is not None and command.name == CommandName.QUIET)
 
