@@ -193,7 +193,7 @@ class Settings:
     @property
     def admins(self) -> tuple[str, ...]:
         """Who may sign in to /console; nobody: there is none. The sandbox has an operator."""
-        names = tuple(name.strip() for name in self.console_admins.split(",") if name.strip())
+        names = tuple(name for name in rules.names_in(self.console_admins) if name)
         return names or (("operator",) if self.sandbox else ())
 
     @cached_property
@@ -267,7 +267,7 @@ def load(**overrides: object) -> Settings:
 
 def validate(settings: Settings) -> None:
     """Raises `SettingsError` unless the bot can start with these settings. Writes nothing."""
-    _require_form(settings)
+    require_form(settings)
     _require_memory(settings)
     _require_room_for_instructions(settings)
     _require_embedding_endpoint(settings)
@@ -342,7 +342,8 @@ def _given_names() -> list[str]:
     return [*os.environ, *_ASSIGNED.findall(text)]
 
 
-def _require_form(settings: Settings) -> None:
+def require_form(settings: Settings) -> None:
+    """Raises `SettingsError` for the first value that no bot could start with."""
     rules.require_database_url("DATABASE_URL", settings.database_url)
     if settings.public_url:
         rules.require_origin("PUBLIC_URL", settings.public_url, "https://bot.example.com")

@@ -44,6 +44,8 @@ _THRIFT = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 _MARK = "# feishu-memory-bot"
 _MAJOR = "18"  # of the programs in the wheel
 _START_S = 30.0
+# The same letters and order on every machine, whatever locales it has and LANG names.
+_LOCALE = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--encoding=utf8")
 # One call for the whole file system instead of one for each of a thousand files.
 _SYNC = ("--sync-method=syncfs",) if sys.platform == "linux" else ()
 _STOP_S = 10.0
@@ -302,10 +304,9 @@ def open_lock(data_dir: Path, name: str) -> int:
 
 
 def server_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """What of `variables` the server is told: where programs are, language and time zone."""
-    return {
-        k: v for k, v in variables.items() if k in ("PATH", "LANG", "TZ") or k.startswith("LC_")
-    }
+    """What of `variables` the server is told: where programs are and the time zone. A LANG that
+    the machine lacks, as ssh brings it along, would make `initdb` fail."""
+    return {name: variables[name] for name in ("PATH", "TZ") if name in variables} | {"LC_ALL": "C"}
 
 
 def _is_database(folder: Path) -> bool:
@@ -338,7 +339,7 @@ def _initialise(folder: Path, user: Account) -> None:
     if user.separate:
         os.chown(building, user.uid, user.gid)
     where = embedded_host.data_directory_argument(building, user)
-    command = [program_folder(user) / "initdb", "--auth=peer", "--encoding=utf8", "-U", "postgres"]
+    command = [program_folder(user) / "initdb", "--auth=peer", *_LOCALE, "-U", "postgres"]
     result = subprocess.run(  # noqa: S603
         [*command, *_SYNC, "-D", where, "--no-instructions"],
         cwd=building,

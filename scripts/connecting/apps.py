@@ -19,7 +19,7 @@ import segno
 
 from bot.feishu import manifest
 from bot.text.languages import Sentence
-from scripts.connecting.talk import Talk
+from scripts.connecting.talk import Talk, require_answer
 
 FEISHU, LARK = "https://open.feishu.cn", "https://open.larksuite.com"
 _ACCOUNTS = {FEISHU: "https://accounts.feishu.cn", LARK: "https://accounts.larksuite.com"}
@@ -166,8 +166,13 @@ def made_by_hand(talk: Talk, *, domain: str, optional: bool) -> AppCredentials:
     talk.raw(f"  {origin}/app")
     talk.say(_SCOPES)
     talk.raw(manifest.scopes_json(optional=optional))
-    app_id = talk.ask(Sentence("App ID (cli_…)", "App ID（cli_…）"), option="--app-id")
-    secret = talk.secret(Sentence("App Secret", "App Secret"), option="--app-secret")
+    return asked_credentials(talk, domain)
+
+
+def asked_credentials(talk: Talk, domain: str) -> AppCredentials:
+    """The app id and secret that somebody copies from the console. Raises `Unanswered`."""
+    app_id = talk.ask_until(require_answer, lambda: talk.ask(_APP_ID, option="--app-id"))
+    secret = talk.ask_until(require_answer, lambda: talk.secret(APP_SECRET, option="--app-secret"))
     return AppCredentials(app_id, secret, domain)
 
 
@@ -199,6 +204,8 @@ _MENU = Sentence(
     "“机器人”→“机器人自定义菜单”（只能在后台设置）：开启并添加以下菜单项，响应动作选“推送事件”，"
     "填写对应的 key，然后发布版本：",
 )
+_APP_ID = Sentence("App ID (cli_…)", "App ID（cli_…）")
+APP_SECRET = Sentence("App Secret", "App Secret")
 _CREATE = Sentence(
     "1. Create a custom app and add the feature Bot:",
     "1. 创建企业自建应用，并添加“机器人”能力：",

@@ -10,11 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bot.operations.doctor import model
-from bot.operations.doctor.result import Check
-from bot.settings import LOCAL_EMBEDDINGS, Settings
+from bot.settings import LOCAL_EMBEDDINGS, Settings, require_form
 from bot.text.languages import Sentence
 from memory.sealing import new_sealing_key
-from scripts.connecting.talk import Talk, Unanswered
+from scripts.connecting.talk import Talk, Unanswered, require_answer
 
 # Chat Completions endpoints as their documentation names them.
 PROVIDERS: tuple[tuple[Sentence, str, str], ...] = (
@@ -42,6 +41,9 @@ _MODEL_KEY = Sentence("The API key", "API 密钥")
 _AGAIN = Sentence("Try another key or model?", "换一个密钥或模型再试？")
 
 
+MODEL_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL")
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What was given on the command line; "" where it was not."""
@@ -52,39 +54,35 @@ class Choice:
 
     def variables(self) -> dict[str, str]:
         """For `.env`; an endpoint that was left is emptied, so that the key goes nowhere else."""
-        return {
-            "OPENAI_API_KEY": self.key,
-            "OPENAI_BASE_URL": self.base_url,
-            "OPENAI_MODEL": self.name,
-        }
+        if not self.key:
+            return {"OPENAI_API_KEY": ""}
+        return dict(zip(MODEL_VARIABLES, (self.key, self.base_url, self.name), strict=True))
 
 
-def choose_model(talk: Talk, given: Choice, kept: Choice) -> tuple[Choice | None, Check]:
-    """The model to write down, None to leave all as it is; and how it did. Raises `Unanswered`."""
-    if not given.key and kept.key:
+def choose_model(talk: Talk, given: Choice, kept: Choice, *, again: bool = False) -> Choice:
+    """The model to write down, without a key for the offline one; shows how each one does.
+
+    `again`: asks although `kept` works. Raises `Unanswered`, and `SettingsError` for a bad `given`.
+    """
+    require_form(_settings(given))
+    if not given.key and not (again and talk.asks) and (kept.key or not talk.asks):
         same = Choice(kept.key, given.base_url or kept.base_url, given.name or kept.name)
-        found = tried(same)
-        if found.state == "ok" or not talk.asks:
-            return (same if same != kept else None), found
-        talk.check(found)
-    elif not given.key and not talk.asks:
-        return None, model.model_checks(_settings(Choice()))[0]
-    choice: Choice | None = given if given.key else _asked_model(talk, given)
-    while choice is not None:
-        found = tried(choice)
-        talk.check(found)
-        if found.state == "ok" or not talk.asks or not talk.confirmed(_AGAIN):
-            return choice, found
+        if _answers_to(talk, same) or not talk.asks:
+            return same
+    choice = given if given.key else _asked_model(talk, given)
+    while not _answers_to(talk, choice) and choice.key and talk.asks and talk.confirmed(_AGAIN):
         choice = _asked_model(talk, Choice())
-    return None, model.model_checks(_settings(Choice()))[0]
+    return choice
 
 
-def tried(choice: Choice) -> Check:
-    """One token of it."""
-    return model.model_checks(_settings(choice))[0]
+def _answers_to(talk: Talk, choice: Choice) -> bool:
+    """Whether the model gives a token; shows what the doctor says of it."""
+    check = model.model_checks(_settings(choice))[0]
+    talk.check(check)
+    return check.state == "ok"
 
 
-def _asked_model(talk: Talk, given: Choice) -> Choice | None:
+def _asked_model(talk: Talk, given: Choice) -> Choice:
     base_url, name = given.base_url, given.name
     if not base_url:
         number = talk.chosen(
@@ -93,11 +91,26 @@ def _asked_model(talk: Talk, given: Choice) -> Choice | None:
         _, base_url, usual = PROVIDERS[number]
         name = name or usual
         if base_url == "none":
-            return None
+            return Choice()
         if base_url == "?":
-            base_url = talk.ask(_MODEL_ADDRESS, option="--base-url")
-    name = talk.ask(_MODEL_NAME, option="--model", default=name)
-    return Choice(talk.secret(_MODEL_KEY, option="--api-key") or "none", base_url, name)
+            base_url = talk.ask_until(_require_address, lambda: _ask_address(talk))
+    name = talk.ask_until(
+        require_answer, lambda: talk.ask(_MODEL_NAME, option="--model", default=name)
+    )
+    key = talk.ask_until(
+        lambda value: require_form(Settings(openai_api_key=value)),
+        lambda: talk.secret(_MODEL_KEY, option="--api-key"),
+    )
+    return Choice(key or "none", base_url, name)
+
+
+def _ask_address(talk: Talk) -> str:
+    return talk.ask(_MODEL_ADDRESS, option="--base-url")
+
+
+def _require_address(value: str) -> None:
+    require_answer(value)
+    require_form(Settings(openai_base_url=value))
 
 
 def _settings(choice: Choice) -> Settings:
@@ -146,8 +159,8 @@ _NO_FILE = Sentence(
 
 def choose_embeddings(
     talk: Talk, given: str, kept: Mapping[str, str], *, again: bool = False
-) -> dict[str, str]:
-    """The variables to write down; none to leave all as it is. Raises `Unanswered`.
+) -> dict[str, str] | None:
+    """The variables to write down, None when the model cannot be used. Raises `Unanswered`.
 
     `given`: on the command line, a model's name or `NO_EMBEDDINGS`; "" where nothing was. `again`:
     asks although a model is set.
@@ -161,10 +174,10 @@ def choose_embeddings(
         problem = _installed(talk) or _tried_here()
         if problem:
             talk.say(problem, indent="  ✗ ")
-            return {}
+            return None
         talk.say(_WORKS, indent="  ✓ ")
     elif not _answers(talk, name, address, key, kept):
-        return {}
+        return None
     talk.say(_FOR_EARLIER, indent="    ")
     found = {"EMBEDDING_MODEL": name, "EMBEDDING_BASE_URL": address, "EMBEDDING_API_KEY": key}
     return {one: value for one, value in found.items() if value or kept.get(one)}
@@ -176,7 +189,10 @@ def _asked_embedding(talk: Talk) -> tuple[str, str, str]:
     if number < 2:
         return (NO_EMBEDDINGS, LOCAL_EMBEDDINGS)[number], "", ""
     name = talk.ask(_EMBEDDING_NAME, option=_OPTION, default="text-embedding-3-small")
-    address = talk.ask(_EMBEDDING_ADDRESS, option=_OPTION)
+    address = talk.ask_until(
+        lambda value: require_form(Settings(embedding_base_url=value)),
+        lambda: talk.ask(_EMBEDDING_ADDRESS, option=_OPTION),
+    )
     return name, address, talk.secret(_EMBEDDING_KEY, option=_OPTION) if address else ""
 
 
@@ -242,9 +258,19 @@ _WHETHER = Sentence(
 )
 
 
-def choose_token_key(talk: Talk, given: str, kept: Mapping[str, str]) -> dict[str, str]:
+_CAN_CONNECT = Sentence(
+    "People can connect their account (USER_TOKEN_KEY is set).",
+    "成员可以连接账号（USER_TOKEN_KEY 已设置）。",
+)
+
+
+def choose_token_key(
+    talk: Talk, given: str, kept: Mapping[str, str], *, again: bool = False
+) -> dict[str, str]:
     """Returns the variable to write down, if any. `given` is yes, no or "" to ask; without anybody
-    to ask, the answer is no."""
+    to ask, the answer is no. `again`: says so when there is one."""
+    if kept.get("USER_TOKEN_KEY") and again:
+        talk.say(_CAN_CONNECT, indent="  ✓ ")
     if kept.get("USER_TOKEN_KEY") or not (given or talk.asks):
         return {}
     try:

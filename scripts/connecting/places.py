@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,7 +37,16 @@ _ADMINS = Sentence(
     "Names of those who may open /console, with commas between (Enter: nobody)",
     "谁可以打开 /console（用逗号分隔；回车：无）",
 )
-_AGAIN = Sentence("Try again?", "再试一次？")
+_ADMINS_AGAIN = Sentence(
+    "Names of those who may open /console, with commas between (Enter: as now; none: nobody)",
+    "谁可以打开 /console（用逗号分隔；回车：不变；输入“无”：无人）",
+)
+_NOBODY = ("none", "nobody", "无", "无人")
+_SIGNING_IN = Sentence(
+    "Once the bot runs, scripts/console prints a link that signs them in.",
+    "机器人启动后，用 scripts/console 获取登录链接。",
+)
+TRY_AGAIN = Sentence("Try again?", "再试一次？")
 
 
 def usual_zone(domain: str) -> str:
@@ -49,10 +58,9 @@ def usual_zone(domain: str) -> str:
 def choose_zone(talk: Talk, given: str, *, default: str) -> dict[str, str]:
     """Returns the variable to write. Raises `Unanswered`, and `SettingsError` for a bad `given`."""
     rules.require_time_zone("TIMEZONE", given)
-    name = given or _valid(
-        talk,
-        lambda: talk.ask(_ZONE, option="--time-zone", default=default),
+    name = given or talk.ask_until(
         lambda value: rules.require_time_zone("TIMEZONE", value),
+        lambda: talk.ask(_ZONE, option="--time-zone", default=default),
     )
     talk.check(time_zone_check(Settings(timezone=name), datetime.now(UTC)))
     return {"TIMEZONE": name}
@@ -61,29 +69,21 @@ def choose_zone(talk: Talk, given: str, *, default: str) -> dict[str, str]:
 def choose_admins(talk: Talk, given: str, *, default: str) -> dict[str, str]:
     """Returns the variable to write, if any. Raises as `choose_zone`."""
     rules.require_names("CONSOLE_ADMINS", given)
-    names = given or _valid(
-        talk,
-        lambda: talk.ask(_ADMINS, option="--admins", default=default),
+    question = _ADMINS_AGAIN if default else _ADMINS
+    names = given or talk.ask_until(
         lambda value: rules.require_names("CONSOLE_ADMINS", value),
+        lambda: talk.ask(question, option="--admins", default=default),
     )
+    if names.lower() in _NOBODY:
+        names = ""
+    if names:
+        talk.say(_SIGNING_IN, indent="    ")
     return {"CONSOLE_ADMINS": names} if names or default else {}
 
 
-def _valid(talk: Talk, ask: Callable[[], str], require: Callable[[str], None]) -> str:
-    """Asks until the answer is one that the bot would start with."""
-    while True:
-        value = ask()
-        try:
-            require(value)
-        except SettingsError as exc:
-            talk.say(Sentence(str(exc), exc.zh), indent="  ✗ ")
-        else:
-            return value
-
-
-def choose_memory(talk: Talk, kept: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables to write once the database is migrated and every key was accepted; none
-    to leave all as it is. Raises `Unanswered`."""
+def choose_memory(talk: Talk, kept: Mapping[str, str]) -> dict[str, str] | None:
+    """Returns the variables to write once the database is migrated and every key was accepted; None
+    when that failed, and all is to stay as it is. Raises `Unanswered`."""
     while True:
         number = talk.chosen(_MEMORY, _MEMORIES, option="DATABASE_URL to .env")
         wanted = dict.fromkeys(("DATABASE_URL", *SUPABASE), "")
@@ -96,8 +96,8 @@ def choose_memory(talk: Talk, kept: Mapping[str, str]) -> dict[str, str]:
             talk.check(check)
         if all(check.state in ("ok", "warn") for check in checks):
             return {name: value for name, value in wanted.items() if value or kept.get(name)}
-        if not talk.confirmed(_AGAIN):
-            return {}
+        if not talk.confirmed(TRY_AGAIN):
+            return None
 
 
 def _asked_supabase(talk: Talk) -> dict[str, str]:

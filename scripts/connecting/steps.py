@@ -16,9 +16,10 @@ from bot.operations.doctor import feishu
 from bot.operations.doctor.checks import ExaminationWishes, run_checks
 from bot.operations.doctor.http_exchange import NoHttpAnswer
 from bot.operations.doctor.result import Check, findings
+from bot.process import settings_values as rules
 from bot.queue.connections import NotConfigured, database_url
 from bot.queue.inbox import Inbox, QueueUnavailable
-from bot.settings import EXIT_STATUS, Settings, SettingsError, load
+from bot.settings import EXIT_STATUS, Settings, SettingsError, load, require_form
 from bot.text.languages import Sentence
 from scripts.connecting import apps, choosing, env_file, listening, places
 from scripts.connecting.apps import AppCredentials, NotRegistered
@@ -53,20 +54,23 @@ def run(given: argparse.Namespace) -> int:
         print(f"setup: {exc.sentence.said(talk.language)}", file=sys.stderr)
         return EXIT_STATUS if isinstance(exc, Unanswered) else FINDINGS
     except KeyboardInterrupt:
-        print(file=sys.stderr)
+        print(f"\nsetup: {_STOPPED.said(talk.language)}", file=sys.stderr)
         return FINDINGS
 
 
 def _run(talk: Talk, given: argparse.Namespace) -> int:
     if step := _SETTLING.get(given.only):
-        step(talk, given, again=True)
-        return _verdict(talk, run_checks(ExaminationWishes(running=False)))
+        settled = step(talk, given, again=True)
+        status = _verdict(talk, run_checks(ExaminationWishes(running=False)))
+        return status or (0 if settled else FINDINGS)
     kept = _kept()
     talk.step(_APP)
     app, is_new = _app(talk, given, kept)
-    if found := _refused(app):
+    while found := _refused(app):
         talk.check(found)
-        return FINDINGS
+        if not (given.by_hand and is_new and talk.asks and talk.confirmed(places.TRY_AGAIN)):
+            return FINDINGS
+        app = apps.asked_credentials(talk, app.domain)
     if is_new:
         _write(talk, _variables(app, kept))
     for step in () if given.only else _SETTLING.values():
@@ -74,52 +78,58 @@ def _run(talk: Talk, given: argparse.Namespace) -> int:
     return _first_events(talk, given, app, kept, is_new=is_new)
 
 
-def _model(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
+def _model(talk: Talk, given: argparse.Namespace, *, again: bool) -> bool:
     talk.step(_MODEL)
-    kept = {} if again else _kept()
-    before = Choice(*(kept.get(name, "") for name in Choice().variables()))
-    choice, found = choosing.choose_model(
-        talk, Choice(given.api_key, given.base_url, given.model), before
-    )
-    if choice is not None:
+    kept = _kept()
+    before = Choice(*(kept.get(name, "") for name in choosing.MODEL_VARIABLES))
+    wanted = Choice(given.api_key, given.base_url, given.model)
+    choice = choosing.choose_model(talk, wanted, before, again=again)
+    if choice != before and (choice.key or before.key):
         _write(talk, choice.variables())
-    if found.state == "ok" or choice is None:
-        talk.check(found)
+    return True
 
 
-def _meaning(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
-    _write(talk, choosing.choose_embeddings(talk, given.embeddings, _kept(), again=again))
+def _meaning(talk: Talk, given: argparse.Namespace, *, again: bool) -> bool:
+    found = choosing.choose_embeddings(talk, given.embeddings, _kept(), again=again)
+    _write(talk, found or {})
+    return found is not None
 
 
-def _accounts(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
-    _write(talk, choosing.choose_token_key(talk, given.connect, _kept()))
+def _accounts(talk: Talk, given: argparse.Namespace, *, again: bool) -> bool:
+    _write(talk, choosing.choose_token_key(talk, given.connect, _kept(), again=again))
+    return True
 
 
-def _time_zone(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
+def _time_zone(talk: Talk, given: argparse.Namespace, *, again: bool) -> bool:
     kept = _kept()
     if given.time_zone or again or (talk.asks and not kept.get("TIMEZONE")):
         talk.step(_ZONE)
         usual = kept.get("TIMEZONE") or places.usual_zone(kept.get("FEISHU_DOMAIN", ""))
         with _unanswered_stays(again=again):
             _write(talk, places.choose_zone(talk, given.time_zone, default=usual))
+    return True
 
 
-def _memory(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
+def _memory(talk: Talk, given: argparse.Namespace, *, again: bool) -> bool:
     """Without anybody to ask the values come from `.env`, and the doctor tries them."""
     kept = _kept()
     if talk.asks and (again or not (kept.get("DATABASE_URL") or kept.get("SUPABASE_URL"))):
         talk.step(_KEEPING)
         with _unanswered_stays(again=again):
-            _write(talk, places.choose_memory(talk, kept))
+            found = places.choose_memory(talk, kept)
+            _write(talk, found or {})
+            return found is not None
+    return True
 
 
-def _administrators(talk: Talk, given: argparse.Namespace, *, again: bool) -> None:
+def _administrators(talk: Talk, given: argparse.Namespace, *, again: bool) -> bool:
     kept = _kept()
     if given.admins or again or (talk.asks and "CONSOLE_ADMINS" not in kept):
         talk.step(_ADMINS)
         usual = kept.get("CONSOLE_ADMINS", "")
         with _unanswered_stays(again=again):
             _write(talk, places.choose_admins(talk, given.admins, default=usual))
+    return True
 
 
 @contextmanager
@@ -132,7 +142,8 @@ def _unanswered_stays(*, again: bool) -> Iterator[None]:
             raise
 
 
-_SETTLING: Mapping[str, Callable[..., None]] = {
+# Each returns whether it did what it was asked for; nothing is written otherwise.
+_SETTLING: Mapping[str, Callable[..., bool]] = {
     "model": _model,
     "meaning": _meaning,
     "accounts": _accounts,
@@ -147,8 +158,10 @@ def _app(
 ) -> tuple[AppCredentials, bool]:
     """The app, and whether it has to be written down. Raises `Unanswered`, `NotRegistered`."""
     domain = given.domain or (apps.LARK if given.lark else "")
+    require_form(Settings(feishu_domain=domain))
+    rules.require_url("--accounts", given.accounts, "https://accounts.feishu.cn")
     if given.app_id:
-        secret = given.app_secret or talk.secret(_SECRET, option="--app-secret")
+        secret = given.app_secret or talk.secret(apps.APP_SECRET, option="--app-secret")
         return AppCredentials(given.app_id, secret, domain), True
     known = AppCredentials(
         kept.get("FEISHU_APP_ID", ""),
@@ -341,7 +354,10 @@ _SAY_THIS = Sentence(
     "Then add the bot to your group, and say there: @Memo remember that our launch is on 3 March",
     "然后把机器人加进群，在群里说：@Memo 记住我们的发布日是 3 月 3 日",
 )
-_SECRET = Sentence("App Secret", "App Secret")
+_STOPPED = Sentence(
+    "stopped; what is written to .env stays. Run scripts/setup again to go on.",
+    "已停止，已写入 .env 的内容保留。要继续，请再次运行 scripts/setup。",
+)
 _GRANT = Sentence("Grant them now by scanning a code?", "现在扫码开通这些权限？")
 _BY_WEBHOOK = Sentence(
     "Events come by webhook. Start the bot, then check its address with scripts/doctor.",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 from rich.cells import cell_len
 
 from bot.operations.doctor.result import Check
+from bot.settings import SettingsError
 from bot.text.languages import Language, Sentence
 from scripts.operating.checklist import WIDTH, show_line, wrapped
 from scripts.operating.console import Screen
@@ -72,9 +73,27 @@ class Talk:
 
     def secret(self, question: Sentence, *, option: str) -> str:
         """Like `ask`, unseen on a terminal."""
-        if self.asks and sys.stdin.isatty():
+        if not (self.asks and sys.stdin.isatty()):
+            return self.ask(question, option=option)
+        try:
             return getpass.getpass(f"{question.said(self.language)}: ").strip()
-        return self.ask(question, option=option)
+        except EOFError:
+            print()
+            raise Unanswered(option) from None
+
+    def ask_until(self, valid: Callable[[str], None], ask: Callable[[], str]) -> str:
+        """Asks until the answer is one that the bot would start with. `valid` raises
+        `SettingsError`, which goes on where nobody can answer again."""
+        while True:
+            value = ask()
+            try:
+                valid(value)
+            except SettingsError as exc:
+                if not self.asks:
+                    raise
+                self.say(Sentence(str(exc), exc.zh), indent="  ✗ ")
+            else:
+                return value
 
     def confirmed(self, question: Sentence, *, default: bool = True) -> bool:
         """With nobody to ask, the default."""
@@ -93,6 +112,17 @@ class Talk:
             answer = self.ask(question, option=option, default="1")
             if answer.isdecimal() and 1 <= int(answer) <= len(choices):
                 return int(answer) - 1
+            self.say(_out_of(len(choices)), indent="  ✗ ")
+
+
+def require_answer(value: str) -> None:
+    """Raises `SettingsError` for an empty answer where there is no usual one."""
+    if not value:
+        raise SettingsError("This cannot be empty.", "这里不能留空。")
+
+
+def _out_of(choices: int) -> Sentence:
+    return Sentence(f"Choose a number from 1 to {choices}.", f"请输入 1 到 {choices} 之间的数字。")
 
 
 def _or_raise(default: str, option: str) -> str:

@@ -11,6 +11,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -26,7 +27,7 @@ from dotenv import dotenv_values
 from rich.cells import cell_len
 
 from bot.feishu import manifest
-from bot.settings import NAMES
+from bot.settings import NAMES, Settings
 from lab.doubles.faulty_api import ApiFault, faulty_api
 from lab.doubles.processes import ROOT, eventually
 from tests.support.deliveries import message_event
@@ -304,6 +305,8 @@ def test_a_narrow_terminal_gets_the_code_as_a_picture_that_does_not_stay(place: 
     [
         (["--accounts", "http://127.0.0.1:1"], "", 1, "Feishu's accounts do not answer"),
         (["--by-hand"], "", 2, "nobody is there to answer: add --app-id"),
+        (["--domain", "feishu.cn"], "", 2, "FEISHU_DOMAIN is not an origin"),
+        (["--accounts", "feishu"], "", 2, "--accounts is not a URL"),
         (["--app-secret", "x"], "", 2, "--app-secret needs --app-id"),
         (["--yes", "--app-id", "x"], "", 2, "--app-id needs --app-secret"),
         (["--wait", "-1"], "", 2, "seconds are between"),
@@ -423,6 +426,88 @@ def test_supabase_is_written_down_once_it_accepts_the_keys(
     assert ("Supabase accepts the keys" in done.stdout) == written, done.stdout + done.stderr
     assert (place.values().get("SUPABASE_SECRET_KEY") == "sb_secret_1") == written
     assert "sb_secret_1" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("answers", "sentence"),
+    [
+        ("9\n", "Choose a number from 1 to 8."),
+        ("7\n\n", "This cannot be empty."),
+        ("7\nhttp://[bad\n", "OPENAI_BASE_URL is not a URL"),
+        ("7\nhttp://127.0.0.1:9/v1\n\n", "This cannot be empty."),
+        ("7\nhttp://127.0.0.1:9/v1\nm\n密钥\n", "OPENAI_API_KEY holds a character that no key"),
+    ],
+)
+def test_an_answer_that_no_bot_could_start_with_is_asked_for_again(
+    place: Place, answers: str, sentence: str
+) -> None:
+    before = place.env.read_bytes()
+    done = _run(place, "--lang", "en", "--only", "model", stdin=answers)
+
+    assert f"✗ {sentence}" in done.stdout
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert place.env.read_bytes() == before
+
+
+def test_the_model_can_be_left_again_for_the_offline_one(place: Place) -> None:
+    _with_app(place)
+    tried = _run(place, "--lang", "en", "--only", "model", "--yes")
+    assert tried.stdout.partition("doctor:")[0].count("m-1 answers") == 1
+    done = _run(place, "--lang", "en", "--only", "model", stdin="8\n")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No OPENAI_API_KEY is set" in done.stdout
+    assert place.values()["OPENAI_API_KEY"] == ""
+
+
+def test_administrators_are_listed_as_people_write_lists_and_can_all_be_removed(
+    place: Place,
+) -> None:
+    _with_app(place)
+    done = _run(place, "--lang", "zh", "--only", "administrators", stdin="王伟，李娜、ada\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert Settings(console_admins=place.values()["CONSOLE_ADMINS"] or "").admins == (
+        "王伟", "李娜", "ada",
+    )  # fmt: skip
+    assert _run(place, "--only", "administrators", stdin="none\n").returncode == 0
+    assert place.values()["CONSOLE_ADMINS"] == ""
+
+
+def test_a_step_that_did_not_do_what_it_was_asked_for_ends_so(place: Place) -> None:
+    _with_app(place)
+    place.model.answers("POST", "/v1/embeddings", {"error": {"message": "no"}}, status=401)
+    before = place.env.read_bytes()
+    done = _run(place, "--lang", "en", "--yes", "--only", "meaning", "--embeddings", "v-1")
+
+    assert done.returncode == 1
+    assert place.env.read_bytes() == before
+
+
+def test_by_hand_a_wrong_secret_is_asked_for_again_and_an_end_or_ctrl_c_is_no_crash(
+    place: Place,
+) -> None:
+    with terminal(place, *place.options("--by-hand", "--lang", "en")) as shown:
+        shown.shows("App ID (cli_…)")
+        shown.types("")
+        shown.shows("This cannot be empty.")
+        shown.types(APP_ID)
+        shown.shows("App Secret: ")
+        shown.types("wrong")
+        shown.shows("Try again?")
+        shown.types("y")
+        shown.shows("App ID (cli_…): ")
+        shown.types(APP_ID)
+        shown.shows("App Secret: ")
+        os.write(shown.screen, b"\x04")
+        assert shown.ends() == 2
+    assert "nobody is there to answer" in shown.output
+    assert "Traceback" not in shown.output
+    with terminal(place, *place.options("--by-hand", "--lang", "en")) as shown:
+        shown.shows("App ID (cli_…)")
+        shown.process.send_signal(signal.SIGINT)
+        assert shown.ends() == 1
+    assert "setup: stopped; what is written to .env stays." in shown.output
 
 
 @pytest.mark.parametrize(

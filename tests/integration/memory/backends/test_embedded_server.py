@@ -251,6 +251,19 @@ def test_a_fresh_database_is_of_the_version_that_is_asked_for(data_dir: Path) ->
     user.leave()
 
 
+@pytest.mark.parametrize("locale", ["xx_XX.UTF-8", "C"])
+def test_the_terminal_s_language_decides_nothing_about_the_database(
+    data_dir: Path, locale: str
+) -> None:
+    user = User(data_dir, LANG=locale, LC_ALL=locale)
+    assert user.url, user.leave()
+    with psycopg.connect(user.url) as connection:
+        found = connection.execute(r"select lower('ÉCOLE'), '发' ~ '^\w$', 'Z' < 'a'").fetchone()
+    user.leave()
+
+    assert found == ("école", True, True)
+
+
 @as_root
 def test_a_database_of_another_user_is_refused(data_dir: Path) -> None:
     (data_dir / "postgres").mkdir(parents=True)

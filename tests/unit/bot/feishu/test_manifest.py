@@ -51,6 +51,7 @@ def test_setup_by_hand_says_every_scope_and_event() -> None:
         raw=said.append,
         ask=lambda *_, **__: "cli_x",
         secret=lambda *_, **__: "s",
+        ask_until=lambda _, ask: ask(),
     )
     app = apps.made_by_hand(cast(Talk, talk), domain="", optional=True)
     apps.subscribe_by_hand(cast(Talk, talk), app)
