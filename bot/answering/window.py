@@ -18,8 +18,9 @@ from bot.listening.topics import Discussion
 from bot.listening.transcript import MessageRecord
 from memory.context import PromptMessage
 from memory.models import OpenTurn, StoredMessage
-from memory.recall.changes import replacement_times, stated_facts
+from memory.recall.changes import replacement_times
 from memory.recall.passages import Passage, content_words
+from memory.recall.sentences import stated_facts
 from memory.text import (
     indented_text,
     one_line,

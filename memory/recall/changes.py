@@ -7,17 +7,15 @@ hides what still holds, so every doubt means no mark."""
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from memory.models import GroupFact
-from memory.recall.english_statements import CORRECTS_EN, read_english_clause
 from memory.recall.passages import Passage
-from memory.recall.stated_facts import CORRECTS_ZH, StatedFact, read_chinese_clause
-from memory.text import has_han, one_line
+from memory.recall.sentences import stated_facts
+from memory.recall.stated_facts import StatedFact
+from memory.text import has_han
 
 _WHEN = frozenset(("day", "weekday", "time", "month", "period", "year"))
 _CERTAIN = _WHEN | {"money", "percent", "place", "color", "code", "person", "company"}
@@ -46,17 +44,6 @@ _ATTRIBUTES_ZH = tuple(
     "密码 号码 号 电话 分机 地址 名字 标题 价格 费用 预算 截止 地点 时间 日期"
     " 联系人 负责人 经理 主管 老板 医生 供应商 快递 主题 版本 端口 邮箱 链接 酒店 主持人".split()
 )
-
-# No sentence ends after an initial or an abbreviation.
-_SHORTENED = r"(?<=[A-Z]\.)|(?<=\b(?:Mr|Dr|St|Jr|Co)\.)|(?<=\b(?:Mrs|Inc|Ltd)\.)"
-_SENTENCE = re.compile(
-    rf"[^。！!？?；;\n.]+(?:\.(?:(?=\S)|{_SHORTENED})[^。！!？?；;\n.]*)*[。！!？?；;.]?"
-)
-_QUESTION = re.compile(
-    r"[？?]$|[吗嗎呢]$|^(?:what|when|where|who|which|why|how|is|are|was|were|do|does|did|can|could)\b",
-    re.I,
-)
-_CLAUSE_END = re.compile(r"[，；;]|,(?!\d)|\ -\ | — |(?<=\w)\ (?:and|but|so|because)\ ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,38 +341,3 @@ def _statements_of_facts(facts: Mapping[str, Any]) -> Iterator[StatedFact]:
 
 def _sentence(key: str, value: str) -> str:
     return f"{key}是{value}" if has_han(key) else f"the {key} is {value}"
-
-
-def stated_facts(text: str) -> tuple[StatedFact, ...]:
-    """What the sentences of `text` state. Questions state nothing."""
-    return _known_facts(text) if len(text) <= _SHORT else tuple(_read_facts(text))
-
-
-def _read_facts(text: str) -> Iterator[StatedFact]:
-    for sentence in map(one_line, _SENTENCE.findall(text)):
-        if _QUESTION.search(sentence):
-            continue
-        chinese = has_han(sentence)
-        is_correction = bool((CORRECTS_ZH if chinese else CORRECTS_EN).match(sentence))
-        bare = sentence.rstrip("。！!；;.").strip()
-        for clause in _clauses(bare):
-            read = (
-                read_chinese_clause(clause, is_correction)
-                if chinese
-                else read_english_clause(clause, is_correction)
-            )
-            if read:
-                yield read
-
-
-def _clauses(sentence: str) -> list[str]:
-    return [part.strip() for part in _CLAUSE_END.split(sentence) if part.strip()]
-
-
-# A line is read in each turn whose window or recall holds it.
-_SHORT = 1000
-
-
-@lru_cache(maxsize=512)
-def _known_facts(text: str) -> tuple[StatedFact, ...]:
-    return tuple(_read_facts(text))

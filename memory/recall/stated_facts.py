@@ -27,7 +27,7 @@ _KINDS = re.compile(
     rf"(?P<day>\b\d{{4}}-\d\d?-\d\d?\b|\b\d{{1,2}}(?:st|nd|rd|th)?(?:\ of)?\ (?:{_MONTH})\b"
     rf"|\b(?:{_MONTH})\ (?:the\ )?\d{{1,2}}(?!\d)|\b(?:today|tonight|tomorrow)\b"
     rf"|\bthe\ \d{{1,2}}(?:st|nd|rd|th)\b"
-    rf"|{_DIGITS_ZH}{{1,3}}月{_DIGITS_ZH}{{1,3}}[日号]?|(?<!\d)\d{{1,2}}[日号](?![楼院室店线])"
+    rf"|{_DIGITS_ZH}{{1,3}}月{_DIGITS_ZH}{{1,3}}[日号]?|(?<!\d)\d{{1,2}}[日号](?![楼院室店线门桌柜位机台车厅仓馆区出])"
     r"|[今明后]天|月[底初中]|年[底初])"
     r"|(?P<weekday>\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|[周週][一二三四五六日天末]"
     r"|(?:星期|礼拜)[一二三四五六日天])"

@@ -18,8 +18,9 @@ from bot.agents.prompts.prompt import OTHER_BOT
 from bot.feishu.markup import quotable
 from bot.text import times
 from bot.text.languages import Language, nest_quotations
-from memory.recall.changes import replaces, stated_facts
+from memory.recall.changes import replaces
 from memory.recall.selection import asks_for_former
+from memory.recall.sentences import stated_facts
 from memory.recall.stated_facts import value_kinds
 from memory.text import HAN, one_line
 
