@@ -49,45 +49,6 @@ class MemoryStore:
         """Raises `StoreUnavailable` when the memory does not answer."""
         await self._rpc.call("list_conversations", _filters(limit=0), None)
 
-    async def open_turn(
-        self,
-        context: AgentMemoryContext,
-        *,
-        turn_id: str,
-        content: str,
-        actor_name: str = "",
-        history_limit: int = 10,
-        fold_after: int = 0,
-        recent_s: int = 0,
-        asked_ms: int = 0,
-        origin: Origin = MESSAGE_ORIGIN,
-    ) -> OpenTurn:
-        """Begins the turn `turn_id`, or finds it as an earlier attempt left it. The id is the
-        Feishu message's, unless the turn has another `origin`.
-
-        Stores the question once. `asked_ms` (ms since epoch) is when it was written, 0: now.
-        `history` holds what was said in the place: in a thread the thread and what came before it;
-        with `recent_s` what was said in the chat in the last so many seconds. The question is last,
-        and `history_limit` counts it and the asker's own messages. With `fold_after` the result has
-        the summary of earlier messages, and `fold_due` is set when so many messages are in neither;
-        0 leaves out both.
-        """
-        return _open_turn_of(
-            await self._call(
-                "open_turn",
-                context,
-                p_turn_id=turn_id,
-                **_place(context),
-                p_actor_name=actor_name,
-                p_content=content,
-                p_history_limit=history_limit,
-                p_fold_after=fold_after,
-                p_recent_s=recent_s,
-                p_asked_ms=asked_ms or None,
-                **origin.params(),
-            )
-        )
-
     async def begin_turn(
         self,
         context: AgentMemoryContext,
@@ -105,12 +66,20 @@ class MemoryStore:
         elsewhere: bool = False,
         origin: Origin = MESSAGE_ORIGIN,
     ) -> OpenTurn:
-        """Records the message in the chat's conversation, stores the decision to answer it, and
-        then does the same as `open_turn`.
+        """Begins the turn `turn_id`, or finds it as an earlier attempt left it. The id is the
+        Feishu message's, unless the turn has another `origin`.
 
-        `hearing_args` are the arguments of the SQL function `append_to_conversation`, `decision`
-        those of `log_decision`; None skips that step. If an earlier decision on the message says
-        no, the turn comes back as cancelled. `recall` is made by
+        First it records the message in the chat's conversation and stores the decision to answer
+        it. `hearing_args` are the arguments of the SQL function `append_to_conversation`,
+        `decision` those of `log_decision`; None skips that step. If an earlier decision on the
+        message says no, the turn comes back as cancelled.
+
+        Stores the question once. `asked_ms` (ms since epoch) is when it was written, 0: now.
+        `history` holds what was said in the place: in a thread the thread and what came before it;
+        with `recent_s` what was said in the chat in the last so many seconds. The question is last,
+        and `history_limit` counts it and the asker's own messages. With `fold_after` the result has
+        the summary of earlier messages, and `fold_due` is set when so many messages are in neither;
+        0 leaves out both. `recall` is made by
         `memory.recall.passages.recall_at_once`. `elsewhere` asks whether the sender can read in
         other places.
         """

@@ -146,13 +146,11 @@ def _at_names(text: str, known_names: frozenset[str]) -> list[str]:
     return names
 
 
-def settled_summary(
-    text: str, required_references: Sequence[str], limit_tokens: int = SUMMARY_TOKENS
-) -> str:
-    """`text` as it is stored: inert, at most `limit_tokens` long, and after it one line with those
-    of `required_references` (`references`) that it does not hold literally."""
+def settled_summary(text: str, required_references: Sequence[str]) -> str:
+    """Returns `text` as it is stored: inert, at most `SUMMARY_TOKENS` long, and after it one line
+    with those of `required_references` (`references`) that it does not hold literally."""
     summary = cut_to_tokens(
-        inert_text(storable(_REFERENCE_LINE.sub("", text)).strip()), limit_tokens
+        inert_text(storable(_REFERENCE_LINE.sub("", text)).strip()), SUMMARY_TOKENS
     )
     missing = [one for one in dict.fromkeys(required_references) if not _occurs(one, summary)]
     if not missing:

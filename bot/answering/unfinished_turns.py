@@ -124,7 +124,7 @@ async def _store_apology(
     """Returns the reply that counts: an earlier one if there is any, else the apology."""
     store = services.store
     try:
-        open_turn = await store.open_turn(turn.context, turn_id=turn.id, content=turn.question)
+        open_turn = await store.begin_turn(turn.context, turn_id=turn.id, content=turn.question)
         if open_turn.state != "open":
             return open_turn.reply
         _, reply = await store.record_reply(

@@ -118,7 +118,7 @@ async def post_timer_card(
     timer, origin = due.timer, due.origin()
     names = services.people.of(timer.context.tenant_key)
     await names.look_up([*timer.plan.for_people, timer.context.actor_id])
-    open_turn = await services.store.open_turn(
+    open_turn = await services.store.begin_turn(
         timer.context,
         turn_id=origin.turn_id,
         content=question_text(timer),

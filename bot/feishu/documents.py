@@ -28,6 +28,7 @@ _SHEETS, _BASES = "/open-apis/sheets", "/open-apis/bitable/v1/apps"
 _PAGE = 100
 _BLOCKS = 500
 _RECORDS = 500
+_MOST_RESULTS = 10  # of a search
 _HIGHLIGHT = re.compile(r"</?h[b]?>")
 
 MOST_REPLIES = 300  # of a thread; the newest count
@@ -203,18 +204,20 @@ class DocumentCalls:
         async for one in self._pages(request, as_user):
             yield as_dict(one.get("fields"))
 
-    async def search(self, query: str, as_user: str, *, most: int = 10) -> list[FoundDocument]:
+    async def search(self, query: str, as_user: str) -> list[FoundDocument]:
         """Documents that the person can open; Feishu takes 50 characters of `query`."""
         body = {
             "query": query[:MOST_QUERY],
             "doc_filter": {},
             "wiki_filter": {},
-            "page_size": most,
+            "page_size": _MOST_RESULTS,
         }
         path = "/open-apis/search/v2/doc_wiki/search"
         request = ApiRequest("POST", path, body=body, api="search documents")
         data = await self._get(request, as_user, self._slow)
-        return [_found_document(as_dict(one)) for one in as_list(data.get("res_units"))][:most]
+        return [_found_document(as_dict(one)) for one in as_list(data.get("res_units"))][
+            :_MOST_RESULTS
+        ]
 
     async def may_view(self, token: str, kind: str, as_user: str) -> bool:
         """Whether that person can open the document now."""

@@ -116,14 +116,10 @@ def _escape_code(code: str) -> str:
     return _FENCED_AT.sub("<\u200b\\1", code)
 
 
-def inert_images(markdown: str, known_keys: frozenset[str] = frozenset()) -> str:
-    """Escaped `markdown` whose images are links, or their alt text, unless their key is known:
-    one unknown key makes Feishu refuse the whole card (200570)."""
-
-    def replace(match: re.Match[str]) -> str:
-        return match.group() if match[2] in known_keys else _instead_of_image(match)
-
-    return _outside_code(markdown, lambda prose: _IMAGE.sub(replace, prose))
+def inert_images(markdown: str) -> str:
+    """Returns escaped `markdown` whose images are links, or their alt text: one unknown image key
+    makes Feishu refuse the whole card (200570)."""
+    return _outside_code(markdown, lambda prose: _IMAGE.sub(_instead_of_image, prose))
 
 
 def without_images(markdown: str) -> str:
@@ -211,11 +207,11 @@ def code_text(markdown: str) -> str:
     return _FENCED_AT.sub("<\u200b\\1", unescape(markdown)).replace("```", "`\u200b`\u200b`")
 
 
-def card_markdown(text: str, known_images: frozenset[str] = frozenset()) -> str:
+def card_markdown(text: str) -> str:
     """Text of a person or model as Markdown that is safe in a card; at-tags are added after."""
     if not _TO_ESCAPE.search(text):  # names, mostly
         return text
-    return safe_links(inert_images(escape(text), known_images))
+    return safe_links(inert_images(escape(text)))
 
 
 def name_mentions(markdown: str, names: Mapping[str, str]) -> str:

@@ -138,15 +138,10 @@ def follow_ups(questions: Iterable[str], chat_type: ChatType) -> tuple[NewButton
     return offered_buttons(questions_of(as_text(text) for text in questions), chat_type)
 
 
-def offered_buttons(
-    texts: Iterable[str], chat_type: ChatType, *, again: bool = False
-) -> tuple[NewButton, ...]:
-    """Buttons that ask what stands on them: texts of ours, commands among them. With `again` each
-    can be pressed any number of times."""
-    more = {"again": True} if again else {}
+def offered_buttons(texts: Iterable[str], chat_type: ChatType) -> tuple[NewButton, ...]:
+    """Returns buttons that ask what stands on them: texts of ours, commands among them."""
     return tuple(
-        NewButton(text, "follow_up", {"text": text, **more}, chat_type, FOLLOW_UP_LIVES_S)
-        for text in texts
+        NewButton(text, "follow_up", {"text": text}, chat_type, FOLLOW_UP_LIVES_S) for text in texts
     )
 
 

@@ -185,8 +185,8 @@ class Names:
         unclear = others > 0 or label == NAMELESS or _TOLD_APART.search(label)
         return f"{label} (…{open_id[-4:]})" if unclear else label
 
-    def person(self, open_id: str, *, is_bot: bool = False) -> Person:
-        return Person(open_id=open_id, name=self.name(open_id), is_bot=is_bot)
+    def person(self, open_id: str) -> Person:
+        return Person(open_id=open_id, name=self.name(open_id))
 
     def roster(self, open_ids: Iterable[str]) -> Roster:
         unique_ids = dict.fromkeys(filter(None, open_ids))

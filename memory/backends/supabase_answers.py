@@ -57,8 +57,8 @@ NULLABLE_FUNCTIONS = frozenset(
 
 # A turn depends on the fields of what these return.
 _OBJECTS = frozenset(
-    "open_turn begin_turn record_reply record_reply_with_buttons preface_reply mark_sent"
-    " get_working_memory merge_working_memory memory_overview".split()
+    "begin_turn record_reply record_reply_with_buttons preface_reply mark_sent get_working_memory"
+    " merge_working_memory memory_overview".split()
 )
 _LISTS = frozenset({"list_conversations", "list_messages", "running_turns", "recall"})
 

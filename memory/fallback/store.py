@@ -76,13 +76,6 @@ class OutageStore(MemoryStore):
         self._watch = watch or MemoryWatch()
         self._followed: OrderedDict[str, _Followed] = OrderedDict()
 
-    async def open_turn(
-        self, context: AgentMemoryContext, *, turn_id: str, content: str, **more: Any
-    ) -> OpenTurn:
-        """As in the memory; without it `degraded`: the history is not known."""
-        memory = partial(super().open_turn, context, turn_id=turn_id, content=content, **more)
-        return await self._open_turn(_missed_turn(context, turn_id, content, more), memory)
-
     async def begin_turn(
         self,
         context: AgentMemoryContext,

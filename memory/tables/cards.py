@@ -24,6 +24,7 @@ from memory.scope import (
 
 _AT_A_TIME = 20
 _ANSWERS = "of:"
+_MOST_LEFT = 20  # cards that one worker takes at a time
 
 ButtonKind = Literal["follow_up", "confirm", "show", "share", "stop"]
 PressVerdict = Literal["accepted", "used", "expired", "not_yours", "over", "unknown"]
@@ -105,12 +106,10 @@ class CardStore:
         """The card is finished, or was given up: nobody goes on with it."""
         await self._note(card, None, streaming=False)
 
-    async def take_left(
-        self, *, older_s: int, untouched_s: int, limit: int = 20
-    ) -> tuple[OpenCard, ...]:
+    async def take_left(self, *, older_s: int, untouched_s: int) -> tuple[OpenCard, ...]:
         """For the service: cards that were opened `older_s` ago or earlier and that nobody has
         worked on for `untouched_s`. Other workers do not get them meanwhile."""
-        ages = {"p_older_s": older_s, "p_untouched_s": untouched_s, "p_limit": limit}
+        ages = {"p_older_s": older_s, "p_untouched_s": untouched_s, "p_limit": _MOST_LEFT}
         return tuple(map(OpenCard.from_row, await self._rpc.call("take_left_cards", ages, None)))
 
     async def _note(self, card: OpenCard, message_id: str | None, *, streaming: bool) -> None:

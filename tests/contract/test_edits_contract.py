@@ -21,7 +21,7 @@ async def edit(memory: MemoryStore, here: AgentMemoryContext, by_turn: str, text
 
 
 async def asked(memory: MemoryStore, here: AgentMemoryContext, turn_id: str) -> list[str]:
-    return texts(await memory.open_turn(here, turn_id=turn_id, content="And now?"))
+    return texts(await memory.begin_turn(here, turn_id=turn_id, content="And now?"))
 
 
 async def test_the_new_text_takes_the_place_of_the_old_and_of_what_told_it(
@@ -39,7 +39,7 @@ async def test_the_new_text_takes_the_place_of_the_old_and_of_what_told_it(
 
     assert changed
     assert before == [OLD, "The harvest: Ostermark.", "What about tea?", "At four.", "And now?"]
-    opened = await memory.open_turn(alice, turn_id=group.message("after"), content="And then?")
+    opened = await memory.begin_turn(alice, turn_id=group.message("after"), content="And then?")
     assert texts(opened)[:4] == [NEW, "What about tea?", "At four.", "And now?"]
     assert opened.working_memory.chat == {}
     [said, *_] = opened.history

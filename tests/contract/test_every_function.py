@@ -112,7 +112,7 @@ async def test_what_a_person_said_and_what_became_of_it(backend: Backend, group:
         memory, said, handles = MemoryStore(rpc), SaidMessageStore(rpc), HandleStore(rpc)
         buttons = ButtonStore(rpc)
         await memory.merge_working_memory(alice, scope="chat", patch={"port": "north"})
-        await memory.open_turn(alice, turn_id=turn_id, content="Which port?")
+        await memory.begin_turn(alice, turn_id=turn_id, content="Which port?")
         await memory.note_done(alice, turn_id, "set_timer")
         running = await memory.running_turns(alice, turn_id="om_other")
         listed = await said.to_forget(alice, everywhere=False, turn_id="om_other")

@@ -21,7 +21,7 @@ def under(context: AgentMemoryContext, root: str) -> AgentMemoryContext:
 
 async def history(memory: MemoryStore, context: AgentMemoryContext, limit: int = 10) -> list[str]:
     turn_id = f"om_later_{context.conversation_id}_{context.user_id}"
-    opened = await memory.open_turn(context, turn_id=turn_id, content="and?", history_limit=limit)
+    opened = await memory.begin_turn(context, turn_id=turn_id, content="and?", history_limit=limit)
     return texts(opened)
 
 

@@ -29,7 +29,7 @@ class Talk:
     ) -> str:  # fmt: skip
         """Returns the message, which `name` names."""
         context, turn_id = self.group.turn(who, thread=f"of {who}"), self.group.message(name)
-        await self.memory.open_turn(context, turn_id=turn_id, content="remember this")
+        await self.memory.begin_turn(context, turn_id=turn_id, content="remember this")
         await self.memory.merge_working_memory(
             context,
             scope="user" if scope == "user" else "chat",
@@ -43,7 +43,7 @@ class Talk:
         self, question: str, context: AgentMemoryContext | None = None
     ) -> tuple[GroupFact, ...]:
         self.asked += 1
-        opened = await self.memory.open_turn(
+        opened = await self.memory.begin_turn(
             context or self.group.turn("carol"),
             turn_id=self.group.message(f"question{self.asked}"),
             content=question,

@@ -246,7 +246,7 @@ async def test_a_message_taken_back_goes_and_stays_away_with_the_answer_that_tol
     said = history.message("early", "the mascot is a walrus named Gustav", "bob")
     number = await history.import_all(Page([said]))
     here = history.at()
-    await history.memory.open_turn(
+    await history.memory.begin_turn(
         here, turn_id=history.group.message("asked"), content="who is our mascot?"
     )
     [found] = await history.find(here, "mascot")
@@ -263,7 +263,7 @@ async def test_a_message_taken_back_goes_and_stays_away_with_the_answer_that_tol
     await history.imports.store_page(number, phase="chat", at="", page=Page([said]))
 
     after = await history.imports.get(number)
-    told = await history.memory.open_turn(
+    told = await history.memory.begin_turn(
         here, turn_id=history.group.message("later"), content="and now?"
     )
     assert after
@@ -275,7 +275,7 @@ async def test_a_removed_import_leaves_nothing_and_can_be_made_again(history: Hi
     said = [history.message(f"m{n}", f"the walrus number {n} is Gustav", days=n) for n in range(9)]
     number = await history.import_all(Page(said))
     here = history.at()
-    await history.memory.open_turn(
+    await history.memory.begin_turn(
         here, turn_id=history.group.message("asked"), content="who is number 3?"
     )
     found = await history.find(here, "walrus number 3")
@@ -294,7 +294,7 @@ async def test_a_removed_import_leaves_nothing_and_can_be_made_again(history: Hi
         removed, left_import = await history.imports.remove_some(number)
         gone, left = gone + removed, left_import is not None
 
-    later = await history.memory.open_turn(
+    later = await history.memory.begin_turn(
         here, turn_id=history.group.message("later"), content="and now?"
     )
     assert at_once == []

@@ -171,7 +171,7 @@ class Crowd:
         turn, memory = self.turn(), self.memory()
         question, answer, found = (self.tag(k, turn) for k in ("words", "words", "found"))
         turn_id = self.group.message(f"q{question.number}")
-        opened = await memory.open_turn(
+        opened = await memory.begin_turn(
             turn, turn_id=turn_id, content=f"banana {question}", history_limit=50
         )
         self.truth.words[question] = turn
@@ -204,7 +204,7 @@ class Crowd:
     async def take_over_a_turn(self) -> None:
         turn, turn_id = self.turn(), self.some(self.truth.turns, "om_none")
         if turn_id != "om_none":
-            self.check(await self.memory().open_turn(turn, turn_id=turn_id, content="mine"), turn)
+            self.check(await self.memory().begin_turn(turn, turn_id=turn_id, content="mine"), turn)
 
     async def keep_a_fact(self) -> None:
         turn = self.turn()
@@ -424,7 +424,7 @@ async def assert_nothing_was_lost(crowd: Crowd, seed: int) -> None:
         threads.setdefault(asked, set()).add(tag)
     for own, said in threads.items():
         turn_id = crowd.group.message(f"end{own.conversation_id}{own.user_id}{own.actor_id}")
-        opened = await crowd.memory().open_turn(
+        opened = await crowd.memory().begin_turn(
             own, turn_id=turn_id, content="all?", history_limit=1000
         )
         heard = {tag for tag in tags_in(opened.history) if tag.kind == "words"}

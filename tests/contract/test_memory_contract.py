@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_new_turn_is_open_and_its_history_is_the_question(
     memory: MemoryStore, group: Group
 ) -> None:
-    turn = await memory.open_turn(
+    turn = await memory.begin_turn(
         group.turn(), turn_id=group.message("q1"), content="when is our launch?", actor_name="Alice"
     )
 
@@ -47,7 +47,7 @@ async def test_the_history_is_all_of_the_last_messages_and_no_other(
     for number in (1, 2, 3):
         await exchange(memory, group.turn(), f"Q{number}", f"A{number}")
 
-    turn = await memory.open_turn(
+    turn = await memory.begin_turn(
         group.turn(), turn_id=group.message("q4"), content="Q4", history_limit=limit
     )
 
@@ -60,7 +60,7 @@ async def test_a_redelivered_question_is_stored_once_and_its_attempts_are_counte
 ) -> None:
     context = group.turn()
     turns = [
-        await memory.open_turn(context, turn_id=group.message("q"), content="Q") for _ in range(3)
+        await memory.begin_turn(context, turn_id=group.message("q"), content="Q") for _ in range(3)
     ]
 
     assert [turn.attempts for turn in turns] == [1, 2, 3]
@@ -71,10 +71,10 @@ async def test_a_redelivered_question_is_stored_once_and_its_attempts_are_counte
 async def test_a_resumed_turn_does_not_see_what_was_asked_after_it(
     memory: MemoryStore, group: Group
 ) -> None:
-    await memory.open_turn(group.turn(), turn_id=group.message("q1"), content="Q1")
-    await memory.open_turn(group.turn(), turn_id=group.message("q2"), content="Q2")
+    await memory.begin_turn(group.turn(), turn_id=group.message("q1"), content="Q1")
+    await memory.begin_turn(group.turn(), turn_id=group.message("q2"), content="Q2")
 
-    resumed = await memory.open_turn(group.turn(), turn_id=group.message("q1"), content="Q1")
+    resumed = await memory.begin_turn(group.turn(), turn_id=group.message("q1"), content="Q1")
 
     assert texts(resumed) == ["Q1"]
 
@@ -84,7 +84,7 @@ async def test_five_deliveries_at_once_store_one_question(
 ) -> None:
     context = group.turn()
     turns = await asyncio.gather(
-        *(memory.open_turn(context, turn_id=group.message("q"), content="Q") for _ in range(5))
+        *(memory.begin_turn(context, turn_id=group.message("q"), content="Q") for _ in range(5))
     )
 
     assert sorted(turn.attempts for turn in turns) == [1, 2, 3, 4, 5]
@@ -95,19 +95,19 @@ async def test_a_turn_goes_from_open_over_pending_to_sent(
     memory: MemoryStore, group: Group
 ) -> None:
     context, turn_id = group.turn(), group.message("q")
-    await memory.open_turn(context, turn_id=turn_id, content="Q")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q")
 
     state, cards = await memory.record_reply(context, turn_id=turn_id, cards=["A"])
     assert (state, cards) == ("pending", (StoredCard(0, "A", "pending"),))
 
-    resumed = await memory.open_turn(context, turn_id=turn_id, content="Q")
+    resumed = await memory.begin_turn(context, turn_id=turn_id, content="Q")
     assert (resumed.state, resumed.reply, resumed.history) == ("pending", cards, ())
 
     state, _ = await memory.mark_sent(
         context, turn_id=turn_id, chunk=0, content="A", message_id="om_card"
     )
     assert state == "sent"
-    again = await memory.open_turn(context, turn_id=turn_id, content="Q")
+    again = await memory.begin_turn(context, turn_id=turn_id, content="Q")
     assert (again.state, again.reply) == ("sent", (StoredCard(0, "A", "sent", "om_card"),))
 
 
@@ -116,7 +116,7 @@ async def test_a_turn_is_over_with_its_card_whether_or_not_more_is_looked_for(
     memory: MemoryStore, group: Group, plain: bool
 ) -> None:
     context, turn_id = group.turn(), group.message("q")
-    await memory.open_turn(context, turn_id=turn_id, content="Q")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q")
     await memory.record_reply(context, turn_id=turn_id, cards=["A"])
 
     sent = await memory.mark_sent(
@@ -124,7 +124,7 @@ async def test_a_turn_is_over_with_its_card_whether_or_not_more_is_looked_for(
     )
 
     assert sent == ("sent", None)
-    again = await memory.open_turn(context, turn_id=turn_id, content="Q")
+    again = await memory.begin_turn(context, turn_id=turn_id, content="Q")
     assert (again.state, again.reply) == ("sent", (StoredCard(0, "A", "sent", "om_card"),))
 
 
@@ -132,7 +132,7 @@ async def test_of_two_workers_with_different_replies_both_get_the_one_that_is_st
     memory: MemoryStore, group: Group
 ) -> None:
     context, turn_id = group.turn(), group.message("q")
-    await memory.open_turn(context, turn_id=turn_id, content="Q")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q")
 
     replies = await asyncio.gather(
         *(memory.record_reply(context, turn_id=turn_id, cards=[f"A{n}"]) for n in range(6))
@@ -148,7 +148,7 @@ async def test_an_answer_of_several_cards_is_sent_card_by_card_and_read_as_one_m
     memory: MemoryStore, group: Group
 ) -> None:
     context, turn_id = group.turn(), group.message("q1")
-    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q1")
     await memory.record_reply(context, turn_id=turn_id, cards=["part 1", "part 2", "part 3"])
 
     states = [
@@ -157,8 +157,8 @@ async def test_an_answer_of_several_cards_is_sent_card_by_card_and_read_as_one_m
         )
         for n in range(3)
     ]
-    following = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
-    short = await memory.open_turn(
+    following = await memory.begin_turn(context, turn_id=group.message("q2"), content="Q2")
+    short = await memory.begin_turn(
         context, turn_id=group.message("q3"), content="Q3", history_limit=3
     )
 
@@ -171,11 +171,11 @@ async def test_a_turn_killed_between_two_cards_knows_which_card_is_still_to_send
     memory: MemoryStore, group: Group
 ) -> None:
     context, turn_id = group.turn(), group.message("q")
-    await memory.open_turn(context, turn_id=turn_id, content="Q")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q")
     await memory.record_reply(context, turn_id=turn_id, cards=["one", "two"])
     await deliver(memory, context, turn_id, ["one"])
 
-    resumed = await memory.open_turn(context, turn_id=turn_id, content="Q")
+    resumed = await memory.begin_turn(context, turn_id=turn_id, content="Q")
 
     assert resumed.state == "pending"
     assert [(card.content, card.status) for card in resumed.reply] == [
@@ -188,11 +188,11 @@ async def test_what_is_stored_is_the_text_that_was_finally_sent(
     memory: MemoryStore, group: Group
 ) -> None:
     context, turn_id = group.turn(), group.message("q1")
-    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q1")
     await memory.record_reply(context, turn_id=turn_id, cards=["<at id=ou_gone></at> hello"])
 
     await deliver(memory, context, turn_id, ["@Gone hello"])
-    following = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+    following = await memory.begin_turn(context, turn_id=group.message("q2"), content="Q2")
 
     assert texts(following) == ["Q1", "@Gone hello", "Q2"]
 
@@ -218,7 +218,7 @@ async def test_texts_come_back_character_by_character(
     context = group.turn()
     await exchange(memory, context, "before", text)
 
-    turn = await memory.open_turn(context, turn_id=group.message("q"), content=text)
+    turn = await memory.begin_turn(context, turn_id=group.message("q"), content=text)
 
     assert texts(turn) == ["before", text, text]
 
@@ -228,10 +228,10 @@ async def test_tool_calls_come_back_with_the_answer_they_led_to(
 ) -> None:
     context, turn_id = group.turn(), group.message("q1")
     calls = [{"name": "create_note", "args": {"title": "鱼"}, "result": '{"id": "n1"}'}]
-    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q1")
     await memory.record_reply(context, turn_id=turn_id, cards=["A", "B"], tool_calls=calls)
 
-    turn = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+    turn = await memory.begin_turn(context, turn_id=group.message("q2"), content="Q2")
 
     assert [list(message.tool_calls) for message in turn.history] == [[], calls, []]
 
@@ -240,12 +240,12 @@ async def test_an_undelivered_answer_is_kept_for_operators_and_hidden_from_the_m
     memory: MemoryStore, group: Group
 ) -> None:
     context, turn_id = group.turn(), group.message("q1")
-    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q1")
     await memory.record_reply(context, turn_id=turn_id, cards=["A1", "A2"])
 
     await memory.mark_failed(context, turn_id=turn_id, error="230002 bot not in chat")
-    again = await memory.open_turn(context, turn_id=turn_id, content="Q1")
-    following = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+    again = await memory.begin_turn(context, turn_id=turn_id, content="Q1")
+    following = await memory.begin_turn(context, turn_id=group.message("q2"), content="Q2")
 
     assert again.state == "failed"
     assert texts(following) == ["Q1", "Q2"]
@@ -260,12 +260,12 @@ async def test_only_the_cards_that_were_delivered_stay_in_a_failed_answer(
     memory: MemoryStore, group: Group
 ) -> None:
     context, turn_id = group.turn(), group.message("q1")
-    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q1")
     await memory.record_reply(context, turn_id=turn_id, cards=["read", "never seen"])
     await deliver(memory, context, turn_id, ["read"])
 
     await memory.mark_failed(context, turn_id=turn_id, error="230049 chat gone")
-    following = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+    following = await memory.begin_turn(context, turn_id=group.message("q2"), content="Q2")
 
     assert texts(following) == ["Q1", "read", "Q2"]
 
@@ -274,7 +274,7 @@ async def test_a_note_stands_once_before_the_first_card_and_never_before_a_sent_
     memory: MemoryStore, group: Group
 ) -> None:
     context, turn_id = group.turn(), group.message("q1")
-    await memory.open_turn(context, turn_id=turn_id, content="Q1")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q1")
     await memory.record_reply(context, turn_id=turn_id, cards=["A1", "A2"])
 
     for _ in range(2):
@@ -297,7 +297,7 @@ async def test_a_failed_turn_cannot_be_failed_into_a_sent_one(
 
     await memory.mark_failed(context, turn_id=turn_id, error="too late")
 
-    assert (await memory.open_turn(context, turn_id=turn_id, content="Q")).state == "sent"
+    assert (await memory.begin_turn(context, turn_id=turn_id, content="Q")).state == "sent"
 
 
 async def test_a_turn_that_was_never_opened_takes_no_reply(
@@ -315,7 +315,7 @@ async def test_a_card_that_was_never_recorded_cannot_be_sent(
     memory: MemoryStore, group: Group
 ) -> None:
     context, turn_id = group.turn(), group.message("q")
-    await memory.open_turn(context, turn_id=turn_id, content="Q")
+    await memory.begin_turn(context, turn_id=turn_id, content="Q")
     await memory.record_reply(context, turn_id=turn_id, cards=["A"])
 
     with pytest.raises(TurnUnknown):
@@ -327,7 +327,7 @@ async def test_the_turn_of_another_conversation_is_refused(
     memory: MemoryStore, group: Group, other: str
 ) -> None:
     turn_id = group.message("q")
-    await memory.open_turn(group.turn(), turn_id=turn_id, content="mine")
+    await memory.begin_turn(group.turn(), turn_id=turn_id, content="mine")
     context = {
         "another person": group.turn("bob"),
         "another thread": group.turn(thread="elsewhere"),
@@ -335,7 +335,7 @@ async def test_the_turn_of_another_conversation_is_refused(
     }[other]
 
     with pytest.raises(AccessDenied):
-        await memory.open_turn(context, turn_id=turn_id, content="theirs")
+        await memory.begin_turn(context, turn_id=turn_id, content="theirs")
     with pytest.raises(TurnUnknown):
         await memory.record_reply(context, turn_id=turn_id, cards=["theirs"])
 
@@ -354,7 +354,7 @@ async def test_without_an_identity_nothing_is_read_or_written(
     )
     turn_id = group.message("q")
     for call in (
-        memory.open_turn(context, turn_id=turn_id, content="Q"),
+        memory.begin_turn(context, turn_id=turn_id, content="Q"),
         memory.record_reply(context, turn_id=turn_id, cards=["A"]),
         memory.mark_sent(context, turn_id=turn_id, chunk=0, content="A", message_id="om_x"),
         memory.mark_failed(context, turn_id=turn_id, error="1"),
@@ -373,8 +373,8 @@ async def test_what_postgres_cannot_keep_is_left_out_whichever_way_it_comes(
 ) -> None:
     context, turn_id = group.turn(), group.message("q")
     odd, kept = "a\x00b\ud83dc", "ab?c"
-    opened = await memory.open_turn(context, turn_id=turn_id, content=odd, actor_name=odd)
+    opened = await memory.begin_turn(context, turn_id=turn_id, content=odd, actor_name=odd)
     assert texts(opened) == [kept]
     await memory.record_reply(context, turn_id=turn_id, cards=[odd])
-    again = await memory.open_turn(context, turn_id=turn_id, content=odd)
+    again = await memory.begin_turn(context, turn_id=turn_id, content=odd)
     assert [card.content for card in again.reply] == [kept]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 async def heard(memory: MemoryStore, context: AgentMemoryContext, turn_id: str) -> list[str]:
     """The history before a new question of `context`."""
-    turn = await memory.open_turn(context, turn_id=turn_id, content="what do you know?")
+    turn = await memory.begin_turn(context, turn_id=turn_id, content="what do you know?")
     return texts(turn)[:-1]
 
 
@@ -53,7 +53,7 @@ async def test_a_sender_who_mentions_somebody_sees_what_both_said_in_the_thread(
     await exchange(memory, group.turn("bob"), "Q bob", "A bob")
     bob_mentions_alice = group.turn("alice", sender="bob")
 
-    turn = await memory.open_turn(
+    turn = await memory.begin_turn(
         bob_mentions_alice, turn_id=group.message("q"), content="@Bot @Alice and then?"
     )
 
@@ -125,7 +125,7 @@ async def test_a_hundred_interleaved_calls_of_ten_people_never_swap_identities(
     async def look(name: str, n: int) -> tuple[str, list[str], object]:
         if n % 2:
             return name, [], (await apart.working_memory(group.turn(name))).user
-        turn = await apart.open_turn(
+        turn = await apart.begin_turn(
             group.turn(name), turn_id=group.message(f"again_{name}"), content="who am I?"
         )
         return name, texts(turn), turn.working_memory.user

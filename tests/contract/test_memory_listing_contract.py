@@ -16,7 +16,7 @@ async def test_operators_find_conversations_by_chat_thread_person_and_time(
 ) -> None:
     here, there = group.turn("alice", thread="t1"), group.turn("bob", chat="there", thread="t2")
     await exchange(memory, here, "Q1", "A1", "A2")
-    await memory.open_turn(there, turn_id=group.message("q2"), content="a question " * 20)
+    await memory.begin_turn(there, turn_id=group.message("q2"), content="a question " * 20)
     await memory.record_reply(there, turn_id=group.message("q2"), cards=["A"])
 
     async def found(**filters: str) -> list[str]:

@@ -37,7 +37,7 @@ async def test_no_call_opens_a_connection_of_its_own(
         before = relay.accepted
 
         for n in range(20):
-            await memory.open_turn(
+            await memory.begin_turn(
                 group.turn(f"person{n}"), turn_id=group.message(f"q{n}"), content="Q"
             )
 
@@ -52,7 +52,7 @@ async def test_every_operation_of_a_turn_is_one_round_trip(
         await memory.working_memory(context)
         trips: list[int] = []
         for call in (
-            memory.open_turn(context, turn_id=turn_id, content="Q"),
+            memory.begin_turn(context, turn_id=turn_id, content="Q"),
             memory.record_reply(context, turn_id=turn_id, cards=["A"]),
             memory.mark_sent(context, turn_id=turn_id, chunk=0, content="A", message_id="om_1"),
             memory.merge_working_memory(context, scope="chat", patch={"a": 1}),
@@ -100,11 +100,11 @@ async def test_a_call_that_takes_too_long_is_given_up_and_can_be_repeated(
         await memory.ping()
         await blocker.execute("lock table public.agent_turns in exclusive mode")
         with pytest.raises(StoreUnavailable, match="longer than"):
-            await memory.open_turn(group.turn(), **question)
+            await memory.begin_turn(group.turn(), **question)
         await blocker.rollback()
 
         async with asyncio.timeout(60):
-            turn = await memory.open_turn(group.turn(), **question)
+            turn = await memory.begin_turn(group.turn(), **question)
 
     assert texts(turn) == ["Q"]
 
@@ -127,7 +127,7 @@ async def _is_unavailable(memory: MemoryStore, group: Group) -> None:
     with pytest.raises(StoreUnavailable):
         await memory.ping()
     with pytest.raises(StoreUnavailable):
-        await memory.open_turn(group.turn(), turn_id=group.message("q"), content="Q")
+        await memory.begin_turn(group.turn(), turn_id=group.message("q"), content="Q")
 
 
 async def _answers(memory: MemoryStore, group: Group) -> bool:

@@ -44,7 +44,7 @@ class Scene:
         }[self.shown_in]
 
     async def ask(self) -> None:
-        await self.memory.open_turn(self.there, turn_id=self.question, content="What is it?")
+        await self.memory.begin_turn(self.there, turn_id=self.question, content="What is it?")
         await self.answer(self.there, self.question, "I do not know.")
         button = NewButton(
             "Show me", "show", {"turn_id": self.question}, "p2p", 3600, id=self.id(0)
@@ -68,7 +68,7 @@ class Scene:
         """What comes of a button; returns the id of the card."""
         origin = self.origin(number)
         turn_id = origin.turn_id
-        await self.memory.open_turn(context, turn_id=turn_id, content="What is it?", origin=origin)
+        await self.memory.begin_turn(context, turn_id=turn_id, content="What is it?", origin=origin)
         await self.answer(context, turn_id, "It is hunter2.", sent=sent)
         return f"{turn_id}_card0"
 
@@ -152,7 +152,7 @@ async def test_an_offer_goes_when_its_question_is_forgotten(scene: Scene, what: 
 @EVERY_PLACE
 async def test_a_private_answer_goes_when_its_question_is_forgotten(scene: Scene) -> None:
     place = scene.place
-    await scene.memory.open_turn(place, turn_id=scene.group.message("own"), content="Hello")
+    await scene.memory.begin_turn(place, turn_id=scene.group.message("own"), content="Hello")
     shown = await scene.press(0, place)
     alice, there = scene.there.actor_id, scene.there.conversation_id
     await Operations(scene.rpc).forget_conversation(there, alice, keep_notes=True)
@@ -208,18 +208,18 @@ async def test_who_was_given_a_private_answer_is_found_after_that_went_with_its_
 ) -> None:
     p2p, memory = scene.group.p2p(), scene.memory
     source, later = scene.group.message("source"), scene.group.message("later")
-    await memory.open_turn(p2p, turn_id=source, content="The password is hunter2")
+    await memory.begin_turn(p2p, turn_id=source, content="The password is hunter2")
     await memory.record_reply(p2p, turn_id=source, cards=["Noted."])
     await deliver(memory, p2p, source, ["Noted."])
     shown = scene.origin(0)
-    await memory.open_turn(scene.place, turn_id=shown.turn_id, content="What?", origin=shown)
+    await memory.begin_turn(scene.place, turn_id=shown.turn_id, content="What?", origin=shown)
     await scene.private.draw_on(scene.place, shown.turn_id, [source], with_notes=False)
     for place, turn_id, given in (
         (scene.place, shown.turn_id, source),
         (p2p, later, shown.turn_id),
     ):
         if turn_id == later:
-            await memory.open_turn(p2p, turn_id=later, content="And again?")
+            await memory.begin_turn(p2p, turn_id=later, content="And again?")
         await memory.record_reply(
             place, turn_id=turn_id, cards=["It is hunter2."], source_ids=[given]
         )
@@ -236,8 +236,8 @@ async def test_who_was_given_a_private_answer_is_found_after_that_went_with_its_
 async def test_what_a_question_listed_stays_when_neither_keeps_its_words(scene: Scene) -> None:
     asks = scene.group.message("asks")
     listed = Origin("private_answer", asks)
-    await scene.memory.open_turn(scene.there, turn_id=asks, content="/memory")
-    await scene.memory.open_turn(
+    await scene.memory.begin_turn(scene.there, turn_id=asks, content="/memory")
+    await scene.memory.begin_turn(
         scene.place, turn_id=listed.turn_id, content="/memory", origin=listed
     )
     await ItemStore(scene.rpc).list(scene.place, turn_id=listed.turn_id)

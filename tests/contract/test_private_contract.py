@@ -190,7 +190,7 @@ async def test_a_turn_is_offered_once(people: People) -> None:
     assert await people.offer(people.group.message("another"), offered(), thread="another")
     orphans = await people.rpc.call("list_orphans", {"p_limit": 1000}, None)
     assert offer_origin(turn).turn_id not in {row["id"] for row in orphans}
-    again = await people.memory.open_turn(people.group.turn(), turn_id=turn, content=ASKED)
+    again = await people.memory.begin_turn(people.group.turn(), turn_id=turn, content=ASKED)
     assert [card.buttons for card in again.reply] == [()], "the group's card shows no offer"
 
 
@@ -301,7 +301,7 @@ async def test_what_was_begun_before_there_was_a_p2p_chat_goes_on_where_it_is(
 ) -> None:
     question, own = await asked(people), people.place()
     shown = Origin("private_answer", question)
-    await people.memory.open_turn(own, turn_id=shown.turn_id, content="/memory", origin=shown)
+    await people.memory.begin_turn(own, turn_id=shown.turn_id, content="/memory", origin=shown)
     await exchange(people.memory, people.group.p2p(), "hello", "Hi.")
 
     assert await people.private.place(own, question) == own
@@ -334,9 +334,9 @@ async def test_what_was_shown_in_p2p_is_part_of_that_conversation(people: People
     await exchange(people.memory, p2p, "hello", "Hi.")
     await exchange(people.memory, p2p, ASKED, "It is hunter2.", origin=shown)
 
-    own = await people.memory.open_turn(p2p, turn_id=people.group.message("own"), content="And?")
+    own = await people.memory.begin_turn(p2p, turn_id=people.group.message("own"), content="And?")
     assert texts(own)[-3:] == [ASKED, "It is hunter2.", "And?"]
-    group = await people.memory.open_turn(
+    group = await people.memory.begin_turn(
         people.group.turn(), turn_id=people.group.message("group"), content="And?"
     )
     assert "It is hunter2." not in texts(group)
@@ -347,7 +347,7 @@ async def test_what_is_offered_in_p2p_is_pressed_in_the_group_and_nothing_else_o
 ) -> None:
     turn, button, group, p2p = await asked(people), offered(), people.group, people.group.p2p()
     await people.private.offer(p2p, turn, button, thread="")
-    await people.memory.open_turn(p2p, turn_id=group.message("own"), content="hello")
+    await people.memory.begin_turn(p2p, turn_id=group.message("own"), content="hello")
     plain = NewButton("Delete it", "confirm", {"decision": "confirm"}, "p2p", 3600)
     beside = NewButton("Delete it", "confirm", {"beside": group.chat()}, "p2p", 3600)
     await people.memory.record_reply(

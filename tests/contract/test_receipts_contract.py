@@ -64,7 +64,7 @@ async def test_a_retraction_leaves_a_receipt_that_names_its_words_to_their_autho
 ) -> None:
     alice, turn_id = group.turn(), group.message("said")
     said = f"the gym code is 4471 {group.mark}x"
-    await scene.memory.open_turn(alice, turn_id=turn_id, content=said)
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content=said)
 
     await scene.memory.take_back(turn_id, alice.chat_id)
 
@@ -90,7 +90,7 @@ async def test_a_retraction_of_what_was_never_stored_leaves_none(
 
 async def test_a_deletion_that_fails_leaves_no_receipt(scene: Scene, group: Group) -> None:
     alice, turn_id = group.turn(), group.message("said")
-    await scene.memory.open_turn(alice, turn_id=turn_id, content="it stays")
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content="it stays")
     before = len(await scene.chain())
     with scene.database.transaction(force_rollback=True):
         scene.database.execute("select public.recall_message(%s, %s)", [turn_id, alice.chat_id])
@@ -103,9 +103,9 @@ async def test_a_deletion_that_fails_leaves_no_receipt(scene: Scene, group: Grou
 
 async def test_a_forgotten_person_gets_a_receipt_and_is_in_none(scene: Scene, group: Group) -> None:
     alice, turn_id, salt = group.turn(), group.message("said"), new_salt()
-    await scene.memory.open_turn(alice, turn_id=group.message("first"), content="I was here")
+    await scene.memory.begin_turn(alice, turn_id=group.message("first"), content="I was here")
     await scene.memory.take_back(group.message("first"), alice.chat_id)
-    await scene.memory.open_turn(alice, turn_id=turn_id, content="I leave in May")
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content="I leave in May")
 
     await Operations(scene.rpc).forget_person(group.person("alice"), salt=salt)
 
@@ -122,7 +122,7 @@ async def test_a_forgotten_person_gets_a_receipt_and_is_in_none(scene: Scene, gr
 
 async def test_an_item_that_is_deleted_leaves_a_receipt(scene: Scene, group: Group) -> None:
     alice, turn_id = group.turn(), group.message("said")
-    await scene.memory.open_turn(alice, turn_id=turn_id, content="note the code 4471")
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content="note the code 4471")
     note = await NoteStore(scene.rpc).create(alice, title="Code", body="4471", turn_id=turn_id)
 
     items = ItemStore(scene.rpc)
@@ -136,7 +136,7 @@ async def test_an_item_that_is_deleted_leaves_a_receipt(scene: Scene, group: Gro
 
 async def test_a_thread_that_is_forgotten_leaves_a_receipt(scene: Scene, group: Group) -> None:
     alice, turn_id = group.turn(), group.message("said")
-    await scene.memory.open_turn(alice, turn_id=turn_id, content="we moved to Porto")
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content="we moved to Porto")
 
     await Operations(scene.rpc).forget_conversation(
         alice.conversation_id, group.person("alice"), keep_notes=True
@@ -151,7 +151,7 @@ async def test_processes_that_sign_together_make_one_chain(scene: Scene, group: 
     alice = group.turn()
     for number in range(8):
         turn_id = group.message(f"said{number}")
-        await scene.memory.open_turn(alice, turn_id=turn_id, content=f"line {number}")
+        await scene.memory.begin_turn(alice, turn_id=turn_id, content=f"line {number}")
         await scene.memory.take_back(turn_id, alice.chat_id)
 
     signed = await asyncio.gather(*(scene.receipts.sign(KEY) for _ in range(4)))

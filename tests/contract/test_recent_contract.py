@@ -60,7 +60,7 @@ async def test_commands_and_their_answers_are_not_told(memory: MemoryStore, grou
     await exchange(memory, here, "Tea?", "yes")
     await exchange(memory, here, "/help", "what I can do", means=ANSWERED_BY_COMMAND)
 
-    opened = await memory.open_turn(here, turn_id=group.message("q"), content="/help, and now?")
+    opened = await memory.begin_turn(here, turn_id=group.message("q"), content="/help, and now?")
 
     assert texts(opened)[:-1] == ["Tea?", "yes", "/help", "what I can do"]
     assert [m.content for m in opened.told] == ["Tea?", "yes", "/help, and now?"]
@@ -71,12 +71,12 @@ async def test_what_a_command_listed_is_told_for_the_next_question(
 ) -> None:
     here, turn_id = group.turn(), group.message("notes")
     listed = {"name": "list_notes", "arguments": {}, "result": [], "ok": True, "ms": 0}
-    await memory.open_turn(here, turn_id=turn_id, content="/notes")
+    await memory.begin_turn(here, turn_id=turn_id, content="/notes")
     await memory.record_reply(
         here, turn_id=turn_id, cards=["1. Pasta"], tool_calls=[listed], means=ANSWERED_BY_COMMAND
     )
 
-    opened = await memory.open_turn(here, turn_id=group.message("q"), content="the first one?")
+    opened = await memory.begin_turn(here, turn_id=group.message("q"), content="the first one?")
 
     assert [m.content for m in opened.told] == ["/notes", "1. Pasta", "the first one?"]
 
@@ -161,9 +161,9 @@ async def test_lines_stand_in_the_order_in_which_they_were_written(
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     for text, ago_s in (("The gala is on 10 March", 10), ("The gala is on 3 March", 60)):
         turn_id = group.message(text)
-        await memory.open_turn(here, turn_id=turn_id, content=text, asked_ms=now_ms - ago_s * 1000)
+        await memory.begin_turn(here, turn_id=turn_id, content=text, asked_ms=now_ms - ago_s * 1000)
 
-    opened = await memory.open_turn(
+    opened = await memory.begin_turn(
         group.turn("bob"), turn_id=group.message("q"), content="when is the gala?"
     )
 
@@ -178,7 +178,7 @@ async def test_of_what_others_said_the_newest_lines_stay_and_of_the_askers_own_t
     for number in range(12):
         await exchange(memory, alice, f"{number} {'word ' * 20}", "noted")
 
-    opened = await memory.open_turn(bob, turn_id=group.message("q"), content="so?")
+    opened = await memory.begin_turn(bob, turn_id=group.message("q"), content="so?")
 
     said = [text.split()[0] for text in texts(opened) if text != "noted"]
     assert said[0] == "My"

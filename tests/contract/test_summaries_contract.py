@@ -58,7 +58,7 @@ async def talk(
 
 
 async def ask(memory: MemoryStore, context: AgentMemoryContext, turn_id: str) -> OpenTurn:
-    return await memory.open_turn(
+    return await memory.begin_turn(
         context, turn_id=turn_id, content="?", history_limit=WINDOW, fold_after=DUE
     )
 
@@ -114,7 +114,7 @@ async def test_without_a_threshold_neither_summary_nor_fold_is_looked_for(
     await talk(memory, alice, 6)
     await save(summaries, alice, await summaries.open_fold(alice, window=WINDOW), "in short")
 
-    opened = await memory.open_turn(
+    opened = await memory.begin_turn(
         alice, turn_id=group.message("q"), content="?", history_limit=WINDOW
     )
 
@@ -254,7 +254,7 @@ async def test_ids_of_notes_are_given_and_nothing_else_of_a_tool_s_result(
         {"name": "create_note", "result": f"Created (ID: {note}) about a secret salary"},
         {"name": "list_notes", "result": f"(ID: {listed})"},
     ]
-    await memory.open_turn(alice, turn_id=turn_id, content="keep this")
+    await memory.begin_turn(alice, turn_id=turn_id, content="keep this")
     await memory.record_reply(alice, turn_id=turn_id, cards=["Done"], tool_calls=calls)
     await deliver(memory, alice, turn_id, ["Done"])
     await talk(memory, alice, 2)
@@ -308,7 +308,7 @@ async def test_words_that_were_taken_back_during_a_fold_are_not_stored(
     memory: MemoryStore, summaries: Summaries, group: Group
 ) -> None:
     alice, recalled = group.turn(), group.message("recalled")
-    await memory.open_turn(alice, turn_id=recalled, content="a secret")
+    await memory.begin_turn(alice, turn_id=recalled, content="a secret")
     await talk(memory, alice, 4)
     begun = await summaries.open_fold(alice, window=WINDOW)
     await memory.take_back(recalled, alice.chat_id)
@@ -321,7 +321,7 @@ async def test_an_earlier_summary_whose_words_were_taken_back_is_not_carried_on(
     memory: MemoryStore, summaries: Summaries, group: Group
 ) -> None:
     alice, recalled = group.turn(), group.message("recalled")
-    await memory.open_turn(alice, turn_id=recalled, content="a secret")
+    await memory.begin_turn(alice, turn_id=recalled, content="a secret")
     await talk(memory, alice, 4)
     await save(summaries, alice, await summaries.open_fold(alice, window=WINDOW), "secret", count=2)
     begun = await summaries.open_fold(alice, window=WINDOW)
@@ -492,7 +492,7 @@ async def test_an_answer_that_nobody_has_seen_is_not_folded(
     memory: MemoryStore, summaries: Summaries, group: Group
 ) -> None:
     alice, unseen = group.turn("alice"), group.message("unseen")
-    await memory.open_turn(alice, turn_id=unseen, content="Q0")
+    await memory.begin_turn(alice, turn_id=unseen, content="Q0")
     await memory.record_reply(alice, turn_id=unseen, cards=["A0"])
     await talk(memory, alice, 4)
 

@@ -51,7 +51,7 @@ class Scene:
         origin: Origin = MESSAGE_ORIGIN,
     ) -> None:
         """A whole turn; the card's message_id is `{turn_id}_card`."""
-        await self.memory.open_turn(context, turn_id=turn_id, content=said, origin=origin)
+        await self.memory.begin_turn(context, turn_id=turn_id, content=said, origin=origin)
         await self.answer(context, turn_id, answer, given)
 
     async def answer(
@@ -91,7 +91,7 @@ async def test_a_message_goes_with_its_answer_facts_notes_and_buttons(
     scene: Scene, group: Group
 ) -> None:
     alice, turn_id = group.turn(), group.message("said")
-    await scene.memory.open_turn(alice, turn_id=turn_id, content=f"My secret is {scene.word}")
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content=f"My secret is {scene.word}")
     await scene.memory.merge_working_memory(
         alice, scope="user", patch={"secret": scene.word}, turn_id=turn_id
     )
@@ -115,7 +115,7 @@ async def test_facts_and_notes_become_what_they_were(scene: Scene, group: Group)
     alice, first, second = group.turn(), group.message("first"), group.message("second")
     third = group.message("third")
     for turn_id in (first, second, third):
-        await scene.memory.open_turn(alice, turn_id=turn_id, content="Hello")
+        await scene.memory.begin_turn(alice, turn_id=turn_id, content="Hello")
     await scene.memory.merge_working_memory(
         alice, scope="user", patch={"city": "Hangzhou", "cat": "Tom"}, turn_id=first
     )
@@ -149,7 +149,7 @@ async def test_a_later_value_stays_when_the_one_before_it_is_taken_back(
 ) -> None:
     alice, first, second = group.turn(), group.message("first"), group.message("second")
     for turn_id, city in ((first, scene.word), (second, "Hangzhou")):
-        await scene.memory.open_turn(alice, turn_id=turn_id, content="Hello")
+        await scene.memory.begin_turn(alice, turn_id=turn_id, content="Hello")
         await scene.memory.merge_working_memory(
             alice, scope="user", patch={"city": city}, turn_id=turn_id
         )
@@ -174,7 +174,7 @@ async def test_later_answers_that_repeat_it_go_too(scene: Scene, group: Group) -
     assert scene.found() == set()
     assert {f"{turn_id}_card", f"{later}_card"} <= scene.to_withdraw()
     assert f"{group.message('other')}_card" not in scene.to_withdraw()
-    opened = await scene.memory.open_turn(alice, turn_id=group.message("next"), content="so?")
+    opened = await scene.memory.begin_turn(alice, turn_id=group.message("next"), content="so?")
     assert [m.content for m in opened.history] == [
         "what was it?",
         "and else?",
@@ -195,7 +195,7 @@ async def test_what_was_asked_by_its_buttons_goes_and_so_does_what_tools_told(
     question = f"More about {scene.word}?"
     await scene.turn(bob, pressed.turn_id, question, "A lot", origin=pressed)
     later = group.message("later")
-    await scene.memory.open_turn(alice, turn_id=later, content="and my facts?")
+    await scene.memory.begin_turn(alice, turn_id=later, content="and my facts?")
     call = {"name": "read_working_memory", "arguments": {}, "result": scene.word, "ok": True}
     await scene.memory.record_reply(
         alice, turn_id=later, cards=["None."], tool_calls=[call], source_ids=[turn_id]
@@ -208,7 +208,7 @@ async def test_what_was_asked_by_its_buttons_goes_and_so_does_what_tools_told(
 
     assert scene.found() == set()
     assert f"{pressed.turn_id}_card" in scene.to_withdraw()
-    opened = await scene.memory.open_turn(alice, turn_id=group.message("next"), content="so?")
+    opened = await scene.memory.begin_turn(alice, turn_id=group.message("next"), content="so?")
     assert [m.content for m in opened.history] == ["and my facts?", "None.", "so?"]
     assert opened.history[1].tool_calls[0]["result"] == "What this told was taken back."
 
@@ -239,7 +239,7 @@ async def test_what_comes_of_a_turn_that_was_taken_back_meanwhile_is_not_begun(
     await scene.memory.take_back(turn_id, alice.chat_id)
     again = Origin("again", turn_id)
 
-    opened = await scene.memory.open_turn(
+    opened = await scene.memory.begin_turn(
         alice, turn_id=again.turn_id, content=scene.word, origin=again
     )
     assert opened.state == "cancelled"
@@ -252,7 +252,7 @@ async def test_a_question_that_was_taken_back_before_its_turn_begins_is_not_begu
     alice, turn_id = group.turn(), group.message("said")
     await scene.memory.take_back(turn_id, alice.chat_id)
 
-    opened = await scene.memory.open_turn(alice, turn_id=turn_id, content=scene.word)
+    opened = await scene.memory.begin_turn(alice, turn_id=turn_id, content=scene.word)
 
     assert opened.state == "cancelled"
     assert scene.found() == set()
@@ -285,7 +285,7 @@ async def test_the_card_of_a_turn_that_is_written_after_it_was_taken_back_is_wit
 
 async def test_a_running_turn_stores_nothing_any_more(scene: Scene, group: Group) -> None:
     alice, turn_id = group.turn(), group.message("said")
-    await scene.memory.open_turn(alice, turn_id=turn_id, content=scene.word)
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content=scene.word)
     await scene.memory.record_reply(alice, turn_id=turn_id, cards=[f"Noted: {scene.word}"])
 
     assert await scene.memory.take_back(turn_id, alice.chat_id) == "cancelled"
@@ -313,7 +313,7 @@ async def test_a_card_of_ours_that_somebody_withdraws_is_not_kept(
     await scene.memory.take_back(f"{turn_id}_card", alice.chat_id)
 
     assert scene.found() == set()
-    opened = await scene.memory.open_turn(alice, turn_id=group.message("next"), content="so?")
+    opened = await scene.memory.begin_turn(alice, turn_id=group.message("next"), content="so?")
     assert [m.content for m in opened.history] == ["Hello", "so?"]
 
 
@@ -357,7 +357,7 @@ async def test_of_hundreds_of_lines_an_answer_was_given_none_is_forgotten(
 
 async def test_a_card_on_its_way_is_looked_for(scene: Scene, group: Group) -> None:
     alice, turn_id = group.turn(), group.message("said")
-    await scene.memory.open_turn(alice, turn_id=turn_id, content=scene.word)
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content=scene.word)
     await scene.memory.record_reply(alice, turn_id=turn_id, cards=[f"Noted: {scene.word}"])
 
     await scene.memory.take_back(turn_id, alice.chat_id)
@@ -388,16 +388,16 @@ async def test_one_fact_is_deleted_for_good_by_its_author_or_subject(
     scene: Scene, group: Group
 ) -> None:
     alice, turn_id, asks = group.turn(), group.message("said"), group.message("asks")
-    await scene.memory.open_turn(alice, turn_id=turn_id, content=f"I live in {scene.word}")
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content=f"I live in {scene.word}")
     for city in (scene.word, "Hangzhou", scene.word):
         await scene.memory.merge_working_memory(
             alice, scope="user", patch={"city": city, "cat": "Tom"}, turn_id=turn_id
         )
     await scene.answer(alice, turn_id, f"Noted: {scene.word}")
     bob = group.turn("bob")
-    await scene.memory.open_turn(bob, turn_id=group.message("bobs"), content="Hello")
+    await scene.memory.begin_turn(bob, turn_id=group.message("bobs"), content="Hello")
     own = group.p2p()
-    await scene.memory.open_turn(own, turn_id=asks, content=f"forget {scene.word}")
+    await scene.memory.begin_turn(own, turn_id=asks, content=f"forget {scene.word}")
     _, items = await scene.items.list(alice)
     [city] = [one for one in items if one.key == "city"]
     assert (city.turn_id, city.actor_id, city.chat_id) == (turn_id, alice.actor_id, alice.chat_id)
@@ -422,7 +422,7 @@ async def test_only_the_author_corrects_and_the_subject_may_delete(
 ) -> None:
     said = group.turn("alice", sender="bob")
     turn_id = group.message("said")
-    await scene.memory.open_turn(said, turn_id=turn_id, content=f"@Alice {scene.word}")
+    await scene.memory.begin_turn(said, turn_id=turn_id, content=f"@Alice {scene.word}")
     await scene.memory.merge_working_memory(
         said, scope="chat", patch={"about": scene.word}, turn_id=turn_id
     )
@@ -443,7 +443,7 @@ async def test_only_the_author_corrects_and_the_subject_may_delete(
 
 async def test_a_note_is_deleted_with_what_it_was_made_from(scene: Scene, group: Group) -> None:
     alice, turn_id = group.turn(), group.message("said")
-    await scene.memory.open_turn(alice, turn_id=turn_id, content=f"Note that {scene.word}")
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content=f"Note that {scene.word}")
     note = await scene.notes.create(alice, title="Plan", body=scene.word, turn_id=turn_id)
     await scene.answer(alice, turn_id, f"Noted: {scene.word}")
 
@@ -461,7 +461,7 @@ async def test_in_p2p_everything_of_the_person_is_listed_and_pages_go_on(
     own = group.p2p()
     for number in range(7):
         turn_id = group.message(f"n{number}")
-        await scene.memory.open_turn(own, turn_id=turn_id, content="Hello")
+        await scene.memory.begin_turn(own, turn_id=turn_id, content="Hello")
         await scene.memory.merge_working_memory(
             own, scope="user", patch={f"fact {number}": number}, turn_id=turn_id
         )
@@ -504,7 +504,7 @@ async def test_an_answer_that_tells_a_message_of_its_prompt_in_other_words_goes_
     )
     for who, given in (("bob", [source, other]), ("dora", [other])):
         context, question = group.turn(who, thread=who), group.message(who)
-        await scene.memory.open_turn(context, turn_id=question, content=asked)
+        await scene.memory.begin_turn(context, turn_id=question, content=asked)
         await scene.memory.record_reply(context, turn_id=question, cards=[told], source_ids=given)
         await scene.memory.mark_sent(
             context, turn_id=question, chunk=0, content=told, message_id=f"{question}_card"
@@ -514,7 +514,7 @@ async def test_an_answer_that_tells_a_message_of_its_prompt_in_other_words_goes_
     withdrawn = scene.to_withdraw()
     assert (group.message("bob") + "_card" in withdrawn) is goes
     assert group.message("dora") + "_card" not in withdrawn, "she was not given it"
-    bob = await scene.memory.open_turn(
+    bob = await scene.memory.begin_turn(
         group.turn("bob", thread="bob"), turn_id=group.message("bob"), content=asked
     )
     assert [card.content for card in bob.reply] == ([] if goes else [told])
@@ -533,7 +533,7 @@ async def test_talk_that_nobody_addressed_to_the_bot_counts_too(
         " (extract(epoch from now()) * 1000)::bigint)",
         [group.chat(), said, group.person("alice")],
     )
-    await scene.memory.open_turn(bob, turn_id=question, content="Who do we buy from?")
+    await scene.memory.begin_turn(bob, turn_id=question, content="Who do we buy from?")
     await scene.memory.record_reply(bob, turn_id=question, cards=["From Acme."], source_ids=[said])
     await scene.memory.mark_sent(
         bob, turn_id=question, chunk=0, content="From Acme.", message_id=f"{question}_card"
@@ -570,7 +570,7 @@ async def test_an_answer_is_made_again_when_its_prompt_held_what_was_taken_back_
 ) -> None:
     source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
     await scene.turn(group.turn("alice", thread="a"), source, "The vendor is Acme", "I see.")
-    await scene.memory.open_turn(bob, turn_id=question, content="Who do we buy from?")
+    await scene.memory.begin_turn(bob, turn_id=question, content="Who do we buy from?")
     await scene.memory.take_back(source, group.chat())
 
     button = NewButton("More?", "follow_up", {"text": "More?"}, "group", 60)
@@ -587,7 +587,7 @@ async def test_an_answer_is_made_again_when_an_answer_in_its_prompt_went_meanwhi
 ) -> None:
     source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
     await scene.turn(group.turn("alice", thread="a"), source, "The vendor is Acme", "Acme it is.")
-    await scene.memory.open_turn(bob, turn_id=question, content="Who do we buy from?")
+    await scene.memory.begin_turn(bob, turn_id=question, content="Who do we buy from?")
     await scene.memory.take_back(source, group.chat())
 
     state, stored = await scene.memory.record_reply(
@@ -605,13 +605,13 @@ async def test_what_only_a_picture_told_goes_at_second_hand(
     question = group.message("asked")
     picture = question if where == "in the question itself" else group.message("picture")
     alice, bob = group.turn("alice", thread="a"), group.turn("bob", thread="b")
-    await scene.memory.open_turn(alice, turn_id=question, content="Which plant is this?")
+    await scene.memory.begin_turn(alice, turn_id=question, content="Which plant is this?")
     quoted = [picture] if picture != question else []
     assert await note_read_messages(scene.rpc, alice, question, quoted, {picture: ""})
     await scene.answer(alice, question, "It is a calathea.")
     told = group.message("told"), group.message("other")
     for message, answer in zip(told, ("A calathea.", "I am not sure."), strict=True):
-        await scene.memory.open_turn(bob, turn_id=message, content="And what was it?")
+        await scene.memory.begin_turn(bob, turn_id=message, content="And what was it?")
         await scene.memory.record_reply(bob, turn_id=message, cards=[answer], source_ids=[question])
         await scene.memory.mark_sent(
             bob, turn_id=message, chunk=0, content=answer, message_id=f"{message}_card"
@@ -628,14 +628,14 @@ async def test_an_answer_to_a_quoted_answer_goes_with_that(scene: Scene, group: 
     await scene.turn(group.turn("alice", thread="a"), source, "How do we get in?", "By the window.")
     bob, carol = group.turn("bob", thread="b"), group.turn("carol", thread="c")
     for turn, message, quoted in ((bob, question, source), (carol, third, question)):
-        await scene.memory.open_turn(turn, turn_id=message, content="Go on")
+        await scene.memory.begin_turn(turn, turn_id=message, content="Go on")
         assert await note_read_messages(scene.rpc, turn, message, [f"{quoted}_card"])
         await scene.answer(turn, message, f"Open it first, {message}")
 
     await scene.memory.take_back(source, group.chat())
 
     assert {f"{source}_card", f"{question}_card", f"{third}_card"} <= scene.to_withdraw()
-    again = await scene.memory.open_turn(bob, turn_id=question, content="Go on")
+    again = await scene.memory.begin_turn(bob, turn_id=question, content="Go on")
     assert (again.reply, again.state) == ((), "sent"), "the question is Bob's"
 
 
@@ -644,7 +644,7 @@ async def test_a_card_that_tells_it_and_is_not_sent_yet_is_not_sent(
 ) -> None:
     source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
     await scene.turn(group.turn("alice", thread="a"), source, f"Use the key {scene.word}", "Ok.")
-    await scene.memory.open_turn(bob, turn_id=question, content="What do we use?")
+    await scene.memory.begin_turn(bob, turn_id=question, content="What do we use?")
     await scene.memory.record_reply(
         bob, turn_id=question, cards=[f"Use the key {scene.word}"], source_ids=[source]
     )
@@ -652,7 +652,7 @@ async def test_a_card_that_tells_it_and_is_not_sent_yet_is_not_sent(
     await scene.memory.take_back(source, group.chat())
 
     assert scene.found() == set()
-    again = await scene.memory.open_turn(bob, turn_id=question, content="What do we use?")
+    again = await scene.memory.begin_turn(bob, turn_id=question, content="What do we use?")
     assert (again.state, again.reply) == ("cancelled", ())
     await scene.memory.mark_sent(
         bob, turn_id=question, chunk=0, content="it was on its way", message_id=f"{question}_late"
@@ -664,7 +664,7 @@ async def test_a_file_that_is_made_of_it_goes_too(scene: Scene, group: Group) ->
     source, question, bob = group.message("source"), group.message("asked"), group.turn("bob")
     said = f"The vendor is {scene.word}"
     await scene.turn(group.turn("alice", thread="a"), source, said, "I see.")
-    await scene.memory.open_turn(bob, turn_id=question, content="Make a table of it")
+    await scene.memory.begin_turn(bob, turn_id=question, content="Make a table of it")
     file = {"name": "it.csv", "kind": "table", "content": f"who,what\nAlice,{said}"}
     arguments = {"name": "it.csv", "kind": "table", "content": file["content"]}
     call = {"name": "send_file", "arguments": arguments, "result": "", "ok": True, "ms": 0}
@@ -696,7 +696,7 @@ async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
     said = f"The vendor of the lamps is {scene.word}"
     await scene.turn(group.turn("alice", thread="a"), source, said, "I see.")
     asks = f"Keep that the lamps' vendor is {scene.word}" if own else "Keep what Alice said"
-    await scene.memory.open_turn(bob, turn_id=question, content=asks)
+    await scene.memory.begin_turn(bob, turn_id=question, content=asks)
     told = f"lamps: {scene.word}"
     between, carol = group.message("between"), group.turn("carol", thread="c")
     await scene.turn(carol, between, "Who sells them?", f"{scene.word} does.", [source])
@@ -727,7 +727,7 @@ async def test_what_is_answered_anew_has_kept_nothing(scene: Scene, group: Group
     await scene.memory.merge_working_memory(
         bob, scope="user", patch={"vendor": "Acme"}, turn_id=group.message("before")
     )
-    await scene.memory.open_turn(bob, turn_id=question, content="Keep what Alice said")
+    await scene.memory.begin_turn(bob, turn_id=question, content="Keep what Alice said")
     await scene.memory.merge_working_memory(
         bob, scope="user", patch={"vendor": scene.word}, turn_id=question
     )
@@ -746,9 +746,9 @@ async def test_a_reminder_goes_with_the_message_that_changed_its_text(
     at = datetime(2030, 1, 1, 10, tzinfo=UTC)
     plan = TimerPlan("Water the plants", at, "UTC", due_ms=int(at.timestamp() * 1000), for_all=True)
     timers = TimerStore(scene.rpc)
-    await scene.memory.open_turn(alice, turn_id=first, content="Remind us of the plants")
+    await scene.memory.begin_turn(alice, turn_id=first, content="Remind us of the plants")
     timer = await timers.set(alice, first, plan)
-    await scene.memory.open_turn(alice, turn_id=second, content=f"Say {scene.word} instead")
+    await scene.memory.begin_turn(alice, turn_id=second, content=f"Say {scene.word} instead")
     await timers.change(alice, timer.id, replace(plan, content=scene.word), second)
     assert "agent_timers" in scene.found()
 

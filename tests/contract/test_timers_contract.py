@@ -48,7 +48,7 @@ def timers(rpc: Rpc) -> TimerStore:
 async def set_one(
     rpc: Rpc, context: AgentMemoryContext, turn_id: str, plan: TimerPlan = SOON
 ) -> Timer:
-    await MemoryStore(rpc).open_turn(context, turn_id=turn_id, content="remind us")
+    await MemoryStore(rpc).begin_turn(context, turn_id=turn_id, content="remind us")
     return await TimerStore(rpc).set(context, turn_id, plan)
 
 
@@ -139,14 +139,14 @@ async def test_it_is_gone_with_its_message(rpc: Rpc, timers: TimerStore, group: 
     alice, turn_id, memory = group.turn(), group.message("asked"), MemoryStore(rpc)
     timer = await set_one(rpc, alice, turn_id)
     fired = Origin("reminder", timer.id, str(timer.plan.due_ms))
-    await memory.open_turn(alice, turn_id=fired.turn_id, content="due", origin=fired)
+    await memory.begin_turn(alice, turn_id=fired.turn_id, content="due", origin=fired)
     await memory.record_reply(alice, turn_id=fired.turn_id, cards=["stand up"])
     await memory.mark_sent(
         alice, turn_id=fired.turn_id, chunk=0, content="stand up", message_id="om_fired"
     )
     await memory.take_back(turn_id, alice.chat_id)
     assert await timers.list(alice) == ()
-    again = await memory.open_turn(alice, turn_id=fired.turn_id, content="due")
+    again = await memory.begin_turn(alice, turn_id=fired.turn_id, content="due")
     assert again.state == "cancelled"
     with pytest.raises(TakenBack):
         await timers.set(alice, turn_id, SOON)
@@ -194,7 +194,7 @@ async def test_a_digest_is_of_its_chat_is_its_managers_and_goes_with_its_sources
     )
     for context, name in ((alice, "hers"), (bob, "his"), (group.turn(chat="there"), "there")):
         turn_id = group.message(name)
-        await memory.open_turn(context, turn_id=turn_id, content=f"said {name}")
+        await memory.begin_turn(context, turn_id=turn_id, content=f"said {name}")
         await memory.record_reply(context, turn_id=turn_id, cards=[f"heard {name}"])
         await memory.mark_sent(
             context, turn_id=turn_id, chunk=0, content=f"heard {name}", message_id=f"{turn_id}_card"
@@ -204,14 +204,14 @@ async def test_a_digest_is_of_its_chat_is_its_managers_and_goes_with_its_sources
     assert [one.content for one in said] == ["said hers", "heard hers", "said his", "heard his"]
 
     made = group.message("digest")
-    await memory.open_turn(alice, turn_id=made, content="/digest")
+    await memory.begin_turn(alice, turn_id=made, content="/digest")
     assert await digests.keep_sources(alice, made, said)
     await memory.record_reply(alice, turn_id=made, cards=["in other words"])
     await memory.take_back(group.message("his"), bob.chat_id)
-    gone = await memory.open_turn(alice, turn_id=made, content="/digest")
+    gone = await memory.begin_turn(alice, turn_id=made, content="/digest")
     assert gone.state == "cancelled"
     late = group.message("late")
-    await memory.open_turn(alice, turn_id=late, content="/digest")
+    await memory.begin_turn(alice, turn_id=late, content="/digest")
     assert not await digests.keep_sources(alice, late, said), "one of them was taken back"
 
     daily = replace(SOON, content="", repeats="daily")
@@ -232,13 +232,13 @@ async def test_a_digest_goes_when_one_who_is_in_it_is_forgotten(rpc: Rpc, group:
         MemoryStore(rpc),
         DigestStore(rpc),
     )
-    await memory.open_turn(bob, turn_id=group.message("his"), content="said his")
+    await memory.begin_turn(bob, turn_id=group.message("his"), content="said his")
     span = {"since": datetime.fromtimestamp(0, UTC), "until": datetime.fromtimestamp(9e9, UTC)}
     made = group.message("digest")
-    await memory.open_turn(alice, turn_id=made, content="/digest")
+    await memory.begin_turn(alice, turn_id=made, content="/digest")
     said = await digests.material(alice, root=None, **span)
     assert await digests.keep_sources(alice, made, said)
     await memory.record_reply(alice, turn_id=made, cards=["in other words"])
     await Operations(rpc).forget_person(bob.actor_id, bob.tenant_key)
-    gone = await memory.open_turn(alice, turn_id=made, content="/digest")
+    gone = await memory.begin_turn(alice, turn_id=made, content="/digest")
     assert gone.state == "cancelled"

@@ -36,7 +36,7 @@ async def answered(
 
 
 async def asked(rpc: Rpc, here: AgentMemoryContext, turn: str) -> None:
-    await MemoryStore(rpc).open_turn(here, turn_id=turn, content="How much does Bob earn?")
+    await MemoryStore(rpc).begin_turn(here, turn_id=turn, content="How much does Bob earn?")
 
 
 async def test_a_document_stands_behind_what_was_said_of_it_later(rpc: Rpc, group: Group) -> None:

@@ -38,7 +38,7 @@ async def rpc(backend: Backend) -> AsyncIterator[Rpc]:
 async def tell(rpc: Rpc, who: AgentMemoryContext, name: str, text: str, answer: str = "ok") -> str:
     """A whole turn, its answer sent."""
     memory, turn_id = MemoryStore(rpc), f"{who.root_id}-{name}"
-    await memory.open_turn(who, turn_id=turn_id, content=text)
+    await memory.begin_turn(who, turn_id=turn_id, content=text)
     await memory.record_reply(who, turn_id=turn_id, cards=[answer])
     await memory.mark_sent(
         who, turn_id=turn_id, chunk=0, content=answer, message_id=f"{turn_id}-card"
@@ -246,7 +246,7 @@ async def test_only_what_was_delivered_is_embedded_newest_first_and_bounded(
     alice = group.turn()
     for n in range(3):
         await tell(rpc, alice, str(n), f"question {n}", f"answer {n}")
-    await MemoryStore(rpc).open_turn(alice, turn_id=f"{alice.root_id}-p", content="pending?")
+    await MemoryStore(rpc).begin_turn(alice, turn_id=f"{alice.root_id}-p", content="pending?")
     await MemoryStore(rpc).record_reply(alice, turn_id=f"{alice.root_id}-p", cards=["not yet"])
     store = EmbeddingStore(rpc)
 

@@ -142,7 +142,7 @@ async def test_forty_five_first_questions_at_once_all_open(
 ) -> None:
     turns = await asyncio.gather(
         *(
-            memory.open_turn(
+            memory.begin_turn(
                 group.turn(f"person{n}"), turn_id=group.message(f"q{n}"), content=f"Q{n}"
             )
             for n in range(45)
@@ -178,7 +178,7 @@ async def test_clearing_empties_one_scope_and_never_touches_the_history(
     await memory.merge_working_memory(context, scope="user", patch={"everywhere": 1})
 
     await memory.clear_working_memory(context, scope="chat")
-    turn = await memory.open_turn(context, turn_id=group.message("q2"), content="Q2")
+    turn = await memory.begin_turn(context, turn_id=group.message("q2"), content="Q2")
 
     assert turn.working_memory == WorkingMemory({}, {"everywhere": 1})
     assert texts(turn) == ["Q1", "A1", "Q2"]
@@ -202,7 +202,7 @@ async def test_a_turn_opens_with_the_working_memory_of_both_scopes(
         group.turn(thread="another"), scope="user", patch={"name": "Alice"}
     )
 
-    turn = await memory.open_turn(group.turn(), turn_id=group.message("q"), content="Q")
+    turn = await memory.begin_turn(group.turn(), turn_id=group.message("q"), content="Q")
 
     assert turn.working_memory == WorkingMemory({"topic": "launch"}, {"name": "Alice"})
 
@@ -215,7 +215,7 @@ async def test_what_somebody_had_kept_in_a_group_is_known_there_to_who_asks_abou
     bob_mentions_alice = group.turn("alice", sender="bob")
 
     read = await memory.working_memory(bob_mentions_alice)
-    turn = await memory.open_turn(
+    turn = await memory.begin_turn(
         bob_mentions_alice, turn_id=group.message("q"), content="@Bot @Alice what do you earn?"
     )
 

@@ -26,7 +26,7 @@ async def exchange(
     the `origin`."""
     asked = f"om_{question}_{context.chat_id}"
     turn_id = asked if origin is MESSAGE_ORIGIN else origin.turn_id
-    await memory.open_turn(context, turn_id=turn_id, content=question, origin=origin)
+    await memory.begin_turn(context, turn_id=turn_id, content=question, origin=origin)
     await memory.record_reply(context, turn_id=turn_id, cards=answer, means=means)
     await deliver(memory, context, turn_id, answer)
 

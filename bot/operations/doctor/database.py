@@ -291,7 +291,7 @@ def _speaker(
 async def _say(rpc: Rpc, context: AgentMemoryContext, word: str) -> _SaidWord:
     """A question and its answer, facts, and a note."""
     store, turn_id = MemoryStore(rpc), f"om_probe_{word}"
-    await store.open_turn(context, turn_id=turn_id, content=word)
+    await store.begin_turn(context, turn_id=turn_id, content=word)
     await store.record_reply(context, turn_id=turn_id, cards=[word])
     # each under a key of its own: what is told in one place must not hide what was told in another
     await store.merge_working_memory(context, scope="chat", patch={word: word})

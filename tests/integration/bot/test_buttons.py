@@ -78,7 +78,7 @@ def confirm(group_id: str, decision: str = "confirm") -> NewButton:
 async def show(rpc: Rpc, context: AgentMemoryContext, *buttons: NewButton) -> str:
     """A question of `context`, answered by a card with `buttons`; returns the card's id."""
     memory, question = MemoryStore(rpc), f"om_q_{new_button_id()}"
-    await memory.open_turn(context, turn_id=question, content="Q")
+    await memory.begin_turn(context, turn_id=question, content="Q")
     await memory.record_reply(context, turn_id=question, cards=["one", "two"], buttons=buttons)
     for chunk in range(2):
         await memory.mark_sent(
@@ -103,14 +103,14 @@ def click(
 async def test_buttons_come_back_with_the_last_card_of_the_reply(rpc: Rpc, group: Group) -> None:
     memory, alice, made = MemoryStore(rpc), group.turn(), (follow_up("one"), follow_up("two"))
     turn = group.message("q")
-    await memory.open_turn(alice, turn_id=turn, content="Q")
+    await memory.begin_turn(alice, turn_id=turn, content="Q")
     _, stored = await memory.record_reply(
         alice, turn_id=turn, cards=["first", "second"], buttons=made
     )
 
     assert stored[0].buttons == ()
     assert stored[1].buttons == tuple(CardButton(b.id, b.label) for b in made)
-    again = await memory.open_turn(alice, turn_id=turn, content="Q")
+    again = await memory.begin_turn(alice, turn_id=turn, content="Q")
     assert again.reply == stored
 
 
@@ -118,7 +118,7 @@ async def test_a_button_comes_back_with_the_entry_it_stands_beside(rpc: Rpc, gro
     memory, alice = MemoryStore(rpc), group.turn()
     made = replace(follow_up("one"), payload={"text": "one", "entry": 2})
     turn, card = group.message("q"), group.message("card")
-    await memory.open_turn(alice, turn_id=turn, content="Q")
+    await memory.begin_turn(alice, turn_id=turn, content="Q")
     _, (stored,) = await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[made])
     await memory.mark_sent(alice, turn_id=turn, chunk=0, content="A", message_id=card)
     redrawn = await HandleStore(rpc).card_to_redraw(card, alice.tenant_key)
@@ -131,7 +131,7 @@ async def test_a_button_comes_back_with_the_entry_it_stands_beside(rpc: Rpc, gro
 async def test_the_first_reply_keeps_its_buttons(rpc: Rpc, group: Group) -> None:
     memory, alice, first = MemoryStore(rpc), group.turn(), follow_up("first")
     turn = group.message("q")
-    await memory.open_turn(alice, turn_id=turn, content="Q")
+    await memory.begin_turn(alice, turn_id=turn, content="Q")
     await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[first])
     _, stored = await memory.record_reply(
         alice, turn_id=turn, cards=["B"], buttons=[follow_up("second")]
@@ -217,7 +217,7 @@ async def test_a_card_that_was_sent_while_the_memory_was_away_has_its_buttons(
 ) -> None:
     memory, alice, button = MemoryStore(rpc), group.turn(), follow_up()
     turn, card = group.message("q"), group.message("card")
-    await memory.open_turn(alice, turn_id=turn, content="Q")
+    await memory.begin_turn(alice, turn_id=turn, content="Q")
     await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[button])
     cards = [{"chunk": 0, "content": "A", "status": "sent", "message_id": card, "file": None}]
     restored = {
@@ -277,7 +277,7 @@ async def test_an_expired_button_is_not_pressed_any_more_but_a_press_stays(
 async def test_a_follow_up_asks_what_stands_on_it_or_is_not_stored(rpc: Rpc, group: Group) -> None:
     memory, alice, turn = MemoryStore(rpc), group.turn(), group.message("q")
     hidden = NewButton("and then?", "follow_up", {"text": "/forget all"}, "group", 3600)
-    await memory.open_turn(alice, turn_id=turn, content="Q")
+    await memory.begin_turn(alice, turn_id=turn, content="Q")
 
     with pytest.raises(StoreError):
         await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=[hidden])
@@ -303,9 +303,9 @@ async def test_buttons_go_with_their_conversation(rpc: Rpc, backend: Backend, gr
 async def test_a_fresh_start_hides_what_was_said_before(rpc: Rpc, group: Group) -> None:
     memory, alice = MemoryStore(rpc), group.turn()
     await show(rpc, alice)
-    await memory.open_turn(alice, turn_id=group.message("new"), content="/new")
+    await memory.begin_turn(alice, turn_id=group.message("new"), content="/new")
     await memory.start_afresh(alice)
-    opened = await memory.open_turn(alice, turn_id=group.message("next"), content="Q2")
+    opened = await memory.begin_turn(alice, turn_id=group.message("next"), content="Q2")
 
     assert [message.content for message in opened.history] == ["Q2"]
     overview = await memory.overview(alice)
@@ -473,7 +473,7 @@ async def test_a_confirmed_action_is_done_once_and_its_result_is_kept(
     ((target, _, content),) = sent.replies
     assert target == card
     assert "Done: mail 7 was sent" in content
-    opened = await worker.store.open_turn(alice, turn_id=group.message("next"), content="Q")
+    opened = await worker.store.begin_turn(alice, turn_id=group.message("next"), content="Q")
     answer = opened.history[-2]
     assert answer.tool_calls[0]["result"] == "mail 7 was sent"
     assert answer.content.endswith("Done: mail 7 was sent")
@@ -650,7 +650,7 @@ async def test_it_is_confirmed_once_and_only_by_who_pressed(
     await asked_by_a_model.press(3, bob)
     await asked_by_a_model.press(2, bob)
     assert await asked_by_a_model.titles(bob) == ["Pizza"]
-    opened = await asked_by_a_model.worker.store.open_turn(
+    opened = await asked_by_a_model.worker.store.begin_turn(
         bob, turn_id=group.message("next"), content="Q"
     )
     results = [call["result"] for row in opened.history for call in row.tool_calls]

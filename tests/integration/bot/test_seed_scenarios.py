@@ -89,7 +89,7 @@ class Talk:
     async def say(self, question: str) -> str:
         self.turns += 1
         turn_id = f"{self.context.root_id}-{self.context.actor_id}-{self.turns}"
-        opened = await self.memory.open_turn(self.context, turn_id=turn_id, content=question)
+        opened = await self.memory.begin_turn(self.context, turn_id=turn_id, content=question)
         history = tuple(self._told(message) for message in opened.history[:-1])
         registry = registry_table(await self.notes.registry(self.context))
         answer = await self.manager.answer(

@@ -91,7 +91,7 @@ async def _turn(
 ) -> None:
     """A whole turn with a tool call, both sides recorded in the group's transcript."""
     memory = MemoryStore(rpc)
-    await memory.open_turn(context, turn_id=message_id, content=text, actor_name="Somebody")
+    await memory.begin_turn(context, turn_id=message_id, content=text, actor_name="Somebody")
     call = {"tool": "search", "arguments": {"query": text}, "result": f"found {text}"}
     await memory.record_reply(
         context, turn_id=message_id, cards=[f"You said: {text}"], tool_calls=[call]
@@ -209,7 +209,7 @@ async def test_others_keep_what_is_theirs(
     await operations.forget_person(group.person("alice"))
 
     assert tables_with(connection, WORD) == set()
-    left = await MemoryStore(rpc).open_turn(john, turn_id=group.message("next"), content="?")
+    left = await MemoryStore(rpc).begin_turn(john, turn_id=group.message("next"), content="?")
     assert [m.content for m in left.history] == ["I like tea", "You said: I like tea", "?"]
     assert left.working_memory.chat == {"note": "I like tea!"}
     assert [note.title for note in await NoteStore(rpc).list(john)] == ["I like tea"]
@@ -253,7 +253,7 @@ async def test_a_turn_that_is_being_answered_comes_to_nothing(
     rpc: PostgresRpc, operations: Operations, group: Group
 ) -> None:
     alice, turn_id = group.turn("alice"), group.message("one")
-    await MemoryStore(rpc).open_turn(alice, turn_id=turn_id, content=SENTENCE)
+    await MemoryStore(rpc).begin_turn(alice, turn_id=turn_id, content=SENTENCE)
 
     await operations.forget_person(group.person("alice"))
 
@@ -317,7 +317,7 @@ async def test_a_recalled_message_is_in_no_table(
 ) -> None:
     alice, recalled = group.turn("alice"), group.message("recalled")
     await ChatConversations(rpc, alice).begin(alice.chat_id, 1, [])
-    await MemoryStore(rpc).open_turn(alice, turn_id=recalled, content=SENTENCE)
+    await MemoryStore(rpc).begin_turn(alice, turn_id=recalled, content=SENTENCE)
     said = MessageRecord("Alice", alice.actor_id, SENTENCE, 1, False, recalled)
     await ChatConversations(rpc, alice).append(alice.chat_id, said, active_since=0, keep=100)
     _enqueue(database_url, alice, recalled)
@@ -336,7 +336,7 @@ async def test_a_summary_goes_with_a_message_it_was_made_from(
 ) -> None:
     alice, bob = group.turn("alice"), group.turn("bob")
     for context, name in ((alice, "one"), (alice, "two"), (bob, "three")):
-        await MemoryStore(rpc).open_turn(context, turn_id=group.message(name), content="Hello")
+        await MemoryStore(rpc).begin_turn(context, turn_id=group.message(name), content="Hello")
     _summarise(connection, SENTENCE, group.message("one"))
     _summarise(connection, "Bob said hello", group.message("three"))
 
@@ -359,7 +359,7 @@ async def test_a_folded_word_is_forgotten_with_its_message(
     for number in range(6):
         text = SENTENCE if number == 0 else f"thing {number} happened"
         turn_id = group.message(f"q{number}")
-        await MemoryStore(rpc).open_turn(alice, turn_id=turn_id, content=text)
+        await MemoryStore(rpc).begin_turn(alice, turn_id=turn_id, content=text)
         await MemoryStore(rpc).record_reply(alice, turn_id=turn_id, cards=["Noted."])
     await fold_messages(
         Summaries(rpc), extractive_summary, alice, window=2, names=_nobody, zone=UTC

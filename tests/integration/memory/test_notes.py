@@ -43,7 +43,7 @@ def group() -> Group:
 
 async def _speak(memory: MemoryStore, context: AgentMemoryContext) -> AgentMemoryContext:
     """The conversation exists from its first turn on."""
-    await memory.open_turn(context, turn_id=f"{context.root_id}-{context.user_id}", content="Q")
+    await memory.begin_turn(context, turn_id=f"{context.root_id}-{context.user_id}", content="Q")
     return context
 
 
@@ -345,7 +345,7 @@ async def test_notes_of_the_thread_come_first_and_each_kind_in_order_of_creation
 async def _answer(
     memory: MemoryStore, context: AgentMemoryContext, turn: str, *calls: dict[str, object]
 ) -> None:
-    await memory.open_turn(context, turn_id=turn, content="Q")
+    await memory.begin_turn(context, turn_id=turn, content="Q")
     await memory.record_reply(context, turn_id=turn, cards=["A"], tool_calls=calls)
 
 

@@ -76,7 +76,7 @@ async def test_a_chat_that_was_left_goes_when_nothing_tells_of_it(
             [group.chat(chat)],
         )
     told = group.turn(chat="told")
-    await MemoryStore(rpc).open_turn(told, turn_id=group.message("said"), content="Hello")
+    await MemoryStore(rpc).begin_turn(told, turn_id=group.message("said"), content="Hello")
 
     await Operations(rpc).apply_retention(30)
 

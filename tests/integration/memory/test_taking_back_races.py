@@ -31,7 +31,7 @@ _MERGE = (
 
 async def _begun(rpc: PostgresRpc, group: Group) -> tuple[AgentMemoryContext, str]:
     alice, turn_id = group.turn(), group.message("said")
-    await MemoryStore(rpc).open_turn(alice, turn_id=turn_id, content="Hello")
+    await MemoryStore(rpc).begin_turn(alice, turn_id=turn_id, content="Hello")
     return alice, turn_id
 
 
@@ -143,7 +143,9 @@ async def _noted(rpc: PostgresRpc, answer: AgentMemoryContext, source: str) -> s
     """Opens a private turn of `answer` and notes what it draws on; returns its id."""
     origin = Origin("private_answer", f"{source}_asked")
     turn_id = origin.turn_id
-    await MemoryStore(rpc).open_turn(answer, turn_id=turn_id, content="What was it?", origin=origin)
+    await MemoryStore(rpc).begin_turn(
+        answer, turn_id=turn_id, content="What was it?", origin=origin
+    )
     await PrivateStore(rpc).draw_on(answer, turn_id, [source], with_notes=False)
     return turn_id
 
@@ -159,7 +161,7 @@ async def test_a_source_taken_back_while_the_answer_is_made_is_noticed_in_anothe
 ) -> None:
     group = Group()
     said = group.p2p()
-    await MemoryStore(rpc).open_turn(said, turn_id=group.message("said"), content="It is 4711")
+    await MemoryStore(rpc).begin_turn(said, turn_id=group.message("said"), content="It is 4711")
     await MemoryStore(rpc).take_back(group.message("said"), said.chat_id)
     place = private_context(said.actor_id, said.tenant_key, chat_id=said.chat_id)
 
@@ -226,7 +228,7 @@ async def _ready(rpc: PostgresRpc, how: str) -> tuple[AgentMemoryContext, str]:
     answer = alone if how == "draw_on" else group.turn()
     source = group.message("source")
     origin = Origin("private_answer", "offer") if how == "draw_on" else MESSAGE_ORIGIN
-    await MemoryStore(rpc).open_turn(
+    await MemoryStore(rpc).begin_turn(
         answer, turn_id="answer", content="What was it?", origin=origin
     )
 

@@ -54,7 +54,7 @@ class Desk:
     async def retract(self, group: Group) -> tuple[str, str]:
         """Alice says the text and takes it back. Returns files of her copy and of the text."""
         alice = group.turn()
-        await self.memory.open_turn(alice, turn_id=group.message("said"), content=TEXT)
+        await self.memory.begin_turn(alice, turn_id=group.message("said"), content=TEXT)
         await self.memory.take_back(group.message("said"), alice.chat_id)
         done = self.run("receipts", "--person", group.person("alice"), "--tenant", "tenant")
         assert done.returncode == 0, done.stderr
@@ -143,7 +143,7 @@ async def test_a_colleague_who_said_it_too_is_reported_and_is_no_survivor(desk: 
     group = Group()
     copy, said = await desk.retract(group)
     bob = group.turn("bob", thread="other")
-    await desk.memory.open_turn(bob, turn_id=group.message("bob"), content=f"Yes: {TEXT}!")
+    await desk.memory.begin_turn(bob, turn_id=group.message("bob"), content=f"Yes: {TEXT}!")
     await desk.notes.create(bob, title="Gym", body=TEXT, turn_id=group.message("bob"))
 
     done = desk.run("verify", copy, "--text", said)
@@ -189,7 +189,7 @@ async def test_the_chain_and_the_key_that_verifies_it_are_published(desk: Desk) 
 async def test_an_edited_message_leaves_a_receipt_of_what_it_said_before(desk: Desk) -> None:
     group = Group()
     alice, said = group.turn(), group.message("said")
-    await desk.memory.open_turn(alice, turn_id=said, content=TEXT)
+    await desk.memory.begin_turn(alice, turn_id=said, content=TEXT)
     now = "the gym code is Porto 4472"
     await desk.memory.replace_message(
         said, alice.chat_id, question=now, raw_words=now, by_turn="om_noticed"

@@ -273,7 +273,7 @@ async def test_check_memory_names_each_thing_that_is_wrong(
 ) -> None:
     alice = group.turn("alice")
     await exchange(memory, alice, "Tea?", "Yes.")
-    await memory.open_turn(alice, turn_id="om_waiting", content="Still there?")
+    await memory.begin_turn(alice, turn_id="om_waiting", content="Still there?")
     await memory.record_reply(alice, turn_id="om_waiting", cards=["Yes"])
     connection.execute(
         "update public.agent_messages set updated_at = now() - interval '5 minutes'"
@@ -336,7 +336,7 @@ async def test_check_memory_compares_what_is_stored_with_what_feishu_shows(
                 chat_id, "chat_id", msg_type="interactive", content=content, uuid=f"u{number}"
             )
             turn_id = f"om_turn{number}"
-            await memory.open_turn(alice, turn_id=turn_id, content="Question")
+            await memory.begin_turn(alice, turn_id=turn_id, content="Question")
             await memory.record_reply(alice, turn_id=turn_id, cards=[stored])
             await memory.mark_sent(
                 alice, turn_id=turn_id, chunk=0, content=stored, message_id=sent.message_id

@@ -64,7 +64,7 @@ class AgendaSequence:
     async def card(self, *buttons: NewButton) -> str:
         """An answer to Alice with these buttons; returns the card's id."""
         memory, turn, alice = MemoryStore(self.rpc), f"om_{new_button_id()}", self.context("Alice")
-        await memory.open_turn(alice, turn_id=turn, content="Q")
+        await memory.begin_turn(alice, turn_id=turn, content="Q")
         await memory.record_reply(alice, turn_id=turn, cards=["A"], buttons=buttons)
         await memory.mark_sent(alice, turn_id=turn, chunk=0, content="A", message_id=f"{turn}_0")
         return f"{turn}_0"

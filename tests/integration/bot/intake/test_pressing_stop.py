@@ -50,7 +50,7 @@ class Written:
 
     async def begin(self, rpc: Rpc) -> None:
         alice = self.group.turn("alice")
-        await MemoryStore(rpc).open_turn(alice, turn_id=self.turn, content="Q")
+        await MemoryStore(rpc).begin_turn(alice, turn_id=self.turn, content="Q")
         await CardStore(rpc).keep(
             alice, turn_id=self.turn, card_id="card", reply_to=self.turn, in_thread=True,
             stop_id=self.stop_id,

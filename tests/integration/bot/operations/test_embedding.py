@@ -77,7 +77,7 @@ async def tell(rpc: PostgresRpc, who: AgentMemoryContext, *texts: str) -> None:
     memory = MemoryStore(rpc)
     for text in texts:
         turn_id = f"om_{uuid.uuid4().hex}"
-        await memory.open_turn(who, turn_id=turn_id, content=text)
+        await memory.begin_turn(who, turn_id=turn_id, content=text)
         await memory.record_reply(who, turn_id=turn_id, cards=["ok"])
 
 

@@ -286,7 +286,7 @@ async def test_a_long_thread_is_folded_to_its_window_and_the_names_stay(
     alice, memory = group.turn(), MemoryStore(worker.rpc)
     for number in range(90):
         turn_id = group.message(f"q{number}")
-        await memory.open_turn(
+        await memory.begin_turn(
             alice,
             turn_id=turn_id,
             content=f"thing {number} " + "happened " * 60,

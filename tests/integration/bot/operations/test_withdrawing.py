@@ -49,7 +49,7 @@ class Worker:
 
 async def answer(store: MemoryStore, where: AgentMemoryContext, turn: str, card: str) -> None:
     """A turn that says it sent this card, and whose question is taken back."""
-    await store.open_turn(where, turn_id=turn, content="When?")
+    await store.begin_turn(where, turn_id=turn, content="When?")
     await store.record_reply(where, turn_id=turn, cards=["Now."])
     await store.mark_sent(where, turn_id=turn, chunk=0, content="Now.", message_id=card)
     await store.take_back(turn, where.chat_id)

@@ -64,7 +64,7 @@ async def worker(database_url: str) -> AsyncIterator[Worker]:
 async def opened(rpc: Rpc, group: Group, *, chat: str = "here") -> OpenCard:
     """A card of Alice's open turn, kept and not yet sent."""
     alice, turn_id = group.turn("alice", chat=chat), group.message(f"question_{chat}")
-    await MemoryStore(rpc).open_turn(alice, turn_id=turn_id, content="When?")
+    await MemoryStore(rpc).begin_turn(alice, turn_id=turn_id, content="When?")
     return await CardStore(rpc).keep(
         alice, turn_id=turn_id, card_id="card_1", reply_to=turn_id, in_thread=True
     )

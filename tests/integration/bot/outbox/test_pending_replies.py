@@ -58,7 +58,7 @@ class Chat(CardPlatform):
     def shows(self, turn_id: str, text: str) -> None:
         card = cards.answer_card(text, element_id=cards.answer_id(turn_id, 0))
         self.said.append(
-            RawMessage("om_there", "", "", "", "", "oc", "interactive", APP, "app_id", "app", 0,
+            RawMessage("om_there", "", "", "", "oc", "interactive", APP, "app_id", "app", 0,
                        False, cards.card_content({"user_dsl": json.dumps(card)}), ())
         )  # fmt: skip
 
@@ -93,7 +93,7 @@ class Worker:
         """A reply that was stored so long ago."""
         group = Group()
         alice, turn_id = group.turn("alice", chat="here"), group.message(turn)
-        await self.store.open_turn(alice, turn_id=turn_id, content="When?")
+        await self.store.begin_turn(alice, turn_id=turn_id, content="When?")
         await self.store.record_reply(alice, turn_id=turn_id, cards=[text])
         self.rows(
             "update agent_turns set updated_at = now() - make_interval(mins => %s),"
@@ -193,11 +193,11 @@ async def test_what_one_person_is_shown_beside_a_group_goes_to_their_p2p_chat(
     group = Group()
     p2p, listed = group.p2p(), Origin("private_answer", group.message("asks"))
     button = NewButton("Forget it", "confirm", {"beside": group.chat()}, "p2p", 3600)
-    await worker.store.open_turn(p2p, turn_id=listed.turn_id, content="/memory", origin=listed)
+    await worker.store.begin_turn(p2p, turn_id=listed.turn_id, content="/memory", origin=listed)
     await worker.store.record_reply(p2p, turn_id=listed.turn_id, cards=["Facts"], buttons=[button])
     await deliver(worker.store, p2p, listed.turn_id, ["Facts"])
     below = Origin("button", listed.turn_id, button.id)
-    await worker.store.open_turn(p2p, turn_id=below.turn_id, content="Forget it", origin=below)
+    await worker.store.begin_turn(p2p, turn_id=below.turn_id, content="Forget it", origin=below)
     await worker.store.record_reply(p2p, turn_id=below.turn_id, cards=["Forgotten"])
     worker.rows(
         "update agent_turns set updated_at = now() - interval '20 minutes' where id = %s"

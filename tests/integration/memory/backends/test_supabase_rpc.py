@@ -71,7 +71,7 @@ async def test_an_answer_that_is_not_the_memorys_means_that_it_is_away(
     with faulty_api(fault=fault) as api:
         memory = _memory(api.url)
         with pytest.raises(StoreUnavailable) as raised:
-            await memory.open_turn(group.turn(), turn_id=group.message("q"), content="Q")
+            await memory.begin_turn(group.turn(), turn_id=group.message("q"), content="Q")
         await memory.close()
 
     assert isinstance(raised.value, KeyRefused) == (fault.status == 401)

@@ -89,7 +89,7 @@ async def test_a_turn_goes_on_without_the_memory_and_is_written_when_it_is_back(
 ) -> None:
     context, turn_id = outage.group.turn(), outage.group.message("q")
     outage.memory.away = goes_away == "before"
-    opened = await outage.store.open_turn(context, turn_id=turn_id, content="Q")
+    opened = await outage.store.begin_turn(context, turn_id=turn_id, content="Q")
     assert opened.degraded == (goes_away == "before")
     outage.memory.away = goes_away != "after the reply"
     await outage.store.record_reply(context, turn_id=turn_id, cards=["A"])
@@ -131,17 +131,19 @@ async def test_the_next_turn_of_a_thread_waits_for_the_ones_before_it(
     outage.memory.away = True
     for name in ("q1", "q2"):
         turn_id = outage.group.message(name)
-        await outage.store.open_turn(context, turn_id=turn_id, content=name)
+        await outage.store.begin_turn(context, turn_id=turn_id, content=name)
         await outage.store.record_reply(context, turn_id=turn_id, cards=["A"])
         await outage.sent(context, turn_id)
     outage.memory.away = False
     outage.store._breaker.note_success()
 
-    behind = await outage.store.open_turn(context, turn_id=outage.group.message("q3"), content="q3")
+    behind = await outage.store.begin_turn(
+        context, turn_id=outage.group.message("q3"), content="q3"
+    )
     assert behind.degraded
     monkeypatch.setattr(outage_store, "_BEHIND_S", 60.0)  # however busy the machine is
     opening = asyncio.create_task(
-        outage.store.open_turn(context, turn_id=outage.group.message("q4"), content="q4")
+        outage.store.begin_turn(context, turn_id=outage.group.message("q4"), content="q4")
     )
     await outage.write()
     opened = await opening
@@ -153,7 +155,7 @@ async def test_the_next_turn_of_a_thread_waits_for_the_ones_before_it(
 async def test_a_turn_that_was_written_meanwhile_goes_on_in_the_memory(outage: Outage) -> None:
     context, turn_id = outage.group.turn(), outage.group.message("q")
     outage.memory.away = True
-    await outage.store.open_turn(context, turn_id=turn_id, content="Q")
+    await outage.store.begin_turn(context, turn_id=turn_id, content="Q")
     await outage.store.record_reply(context, turn_id=turn_id, cards=["A"])
     outage.memory.away = False
     outage.store._breaker.note_success()
@@ -169,24 +171,24 @@ async def test_a_question_taken_back_before_its_reply_is_stored_gets_none(
 ) -> None:
     context, turn_id = outage.group.turn(), outage.group.message("q")
     outage.memory.away = from_the_start
-    await outage.store.open_turn(context, turn_id=turn_id, content="Q")
+    await outage.store.begin_turn(context, turn_id=turn_id, content="Q")
     outage.memory.away = True
     assert await outage.store.take_back(turn_id, context.chat_id) is None
 
     state, _ = await outage.store.record_reply(context, turn_id=turn_id, cards=["A"])
-    again = await outage.store.open_turn(context, turn_id=turn_id, content="Q")
+    again = await outage.store.begin_turn(context, turn_id=turn_id, content="Q")
     assert (state, again.state) == ("cancelled", "cancelled")
 
     outage.memory.away = False
     await outage.write()
-    opened = await MemoryStore(outage.memory).open_turn(context, turn_id=turn_id, content="Q")
+    opened = await MemoryStore(outage.memory).begin_turn(context, turn_id=turn_id, content="Q")
     assert opened.state == "cancelled"
     assert await outage.rows() == []
 
 
 async def test_a_card_sent_after_its_question_was_taken_back_is_withdrawn(outage: Outage) -> None:
     context, turn_id = outage.group.turn(), outage.group.message("q")
-    await outage.store.open_turn(context, turn_id=turn_id, content="Q")
+    await outage.store.begin_turn(context, turn_id=turn_id, content="Q")
     await outage.store.record_reply(context, turn_id=turn_id, cards=["A"])
     outage.memory.away = True
     await outage.store.take_back(turn_id, context.chat_id)
@@ -207,7 +209,7 @@ async def test_a_second_answer_that_was_made_while_away_goes_with_the_question(
     origin = Origin("again", question)
     for turn_id, came_from in ((question, MESSAGE_ORIGIN), (origin.turn_id, origin)):
         outage.memory.away = came_from == origin
-        await outage.store.open_turn(context, turn_id=turn_id, content="Q", origin=came_from)
+        await outage.store.begin_turn(context, turn_id=turn_id, content="Q", origin=came_from)
         await outage.store.record_reply(context, turn_id=turn_id, cards=["A"])
         await outage.sent(context, turn_id)
     if recalled == "while away":
@@ -271,7 +273,7 @@ async def test_jobs_sleep_until_the_memory_is_back_and_then_run_at_once(
     for _ in range(3):
         with pytest.raises(StoreUnavailable):
             await outage.store.ping()
-    await outage.store.open_turn(context, turn_id=turn_id, content="Q")
+    await outage.store.begin_turn(context, turn_id=turn_id, content="Q")
     await outage.store.record_reply(context, turn_id=turn_id, cards=["A"])
     connection.execute("update feishu_bot.jobs set scheduled_at = now() + interval '1 hour'")
 

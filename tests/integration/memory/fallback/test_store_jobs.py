@@ -166,7 +166,7 @@ async def test_a_pending_reply_is_resumed_from_the_memory_with_the_same_text(sce
     turn = await scene.keep(scene.turn(shown={"language": "en", "seconds": 1.0}))
     await scene.write()
 
-    opened = await scene.memory.open_turn(turn.context, turn_id=turn.turn_id, content=turn.content)
+    opened = await scene.memory.begin_turn(turn.context, turn_id=turn.turn_id, content=turn.content)
 
     assert (opened.state, opened.reply) == ("pending", PENDING)
     assert opened.shown is not None
@@ -191,12 +191,12 @@ async def test_what_people_saw_replaces_a_reply_that_nobody_saw(
 ) -> None:
     cards = (StoredCard(0, "B1", "sent", "om_1"), StoredCard(1, "B2", "sent", "om_2"))
     turn = scene.turn(state="sent", cards=cards)
-    await scene.memory.open_turn(turn.context, turn_id=turn.turn_id, content=turn.content)
+    await scene.memory.begin_turn(turn.context, turn_id=turn.turn_id, content=turn.content)
     await scene.memory.record_reply(turn.context, turn_id=turn.turn_id, cards=stored)
     await scene.keep(turn)
     await scene.write()
 
-    following = await scene.memory.open_turn(
+    following = await scene.memory.begin_turn(
         turn.context, turn_id=scene.group.message("q2"), content="Q2"
     )
     assert texts(following) == ["Question q", "B1\n\nB2", "Q2"]
@@ -207,12 +207,12 @@ async def test_a_reply_that_nobody_saw_does_not_replace_the_one_of_the_memory(
 ) -> None:
     turn = scene.turn()
     opening = {"turn_id": turn.turn_id, "content": turn.content}
-    await scene.memory.open_turn(turn.context, **opening)
+    await scene.memory.begin_turn(turn.context, **opening)
     await scene.memory.record_reply(turn.context, turn_id=turn.turn_id, cards=["stored"])
     await scene.keep(turn)
     await scene.write()
 
-    opened = await scene.memory.open_turn(turn.context, **opening)
+    opened = await scene.memory.begin_turn(turn.context, **opening)
     assert [card.content for card in opened.reply] == ["stored"]
 
 
@@ -228,7 +228,7 @@ async def test_a_job_that_is_written_twice_changes_nothing(scene: Scene) -> None
 
 async def test_a_turn_the_memory_refuses_does_not_hold_up_the_others(scene: Scene) -> None:
     taken = scene.group.message("taken")
-    await scene.memory.open_turn(scene.group.turn("bob"), turn_id=taken, content="Bob's")
+    await scene.memory.begin_turn(scene.group.turn("bob"), turn_id=taken, content="Bob's")
     await scene.keep(scene.turn(turn_id=taken))
     await scene.keep(scene.turn("q2"))
 

@@ -41,7 +41,7 @@ class Memory:
     ) -> AgentMemoryContext:
         """A whole turn; `name` makes its id in this thread."""
         store, turn_id = MemoryStore(self.rpc), f"{who.root_id}-{name}"
-        await store.open_turn(who, turn_id=turn_id, content=question, actor_name="Name")
+        await store.begin_turn(who, turn_id=turn_id, content=question, actor_name="Name")
         if answer:
             await store.record_reply(who, turn_id=turn_id, cards=answer)
         return who
@@ -146,7 +146,7 @@ async def test_a_long_neighbour_does_not_drown_the_turn_that_says_it(
 async def test_a_turn_is_found_by_who_spoke(memory: Memory, group: Group) -> None:
     for name in ("王小明", "Bob", "Carol", "Dan"):
         who = group.turn(name, thread=name)
-        await MemoryStore(memory.rpc).open_turn(
+        await MemoryStore(memory.rpc).begin_turn(
             who, turn_id=f"om-{who.user_id}", content="我订了票", actor_name=name
         )
         await MemoryStore(memory.rpc).record_reply(who, turn_id=f"om-{who.user_id}", cards=["好"])
@@ -163,7 +163,7 @@ async def test_what_somebody_says_comes_before_what_is_said_of_them(
     said = (("Bob", "cooked noodles yesterday"), ("Carol", "Bob cooked noodles"))
     for name, text in said:
         who = group.turn(name, thread=name)
-        await store.open_turn(who, turn_id=f"om-{who.user_id}", content=text, actor_name=name)
+        await store.begin_turn(who, turn_id=f"om-{who.user_id}", content=text, actor_name=name)
         await store.record_reply(who, turn_id=f"om-{who.user_id}", cards=["ok"])
 
     found = await memory.questions(group.turn(thread="asking"), "What did Bob cook?", scope="chat")

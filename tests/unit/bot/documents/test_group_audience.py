@@ -289,7 +289,7 @@ async def test_that_somebody_is_not_connected_is_known_after_the_turn() -> None:
 
 
 async def test_of_what_is_found_a_group_is_told_what_everybody_can_open() -> None:
-    own = Own(PLAN, (FoundDocument(LINK.url, "Plan", "on Friday", "Ann", 1),))
+    own = Own(PLAN, (FoundDocument(LINK.url, "Plan", "on Friday", "Ann"),))
     closed = turn(own, Feishu(link="closed"), [])
     assert await closed.search("plan") == []
     assert closed.needs.withheld

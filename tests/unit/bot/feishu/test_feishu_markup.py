@@ -136,12 +136,8 @@ def test_no_mention_survives_anywhere_and_no_tag_outside_plain_fences(text):
         ("```\n![a](x)\n```", "```\n![a](x)\n```"),
     ],
 )
-def test_images_that_are_not_ours_become_links_or_words(text, expected):
+def test_images_become_links_or_words(text, expected):
     assert inert_images(text) == expected
-
-
-def test_an_image_with_a_known_key_stays():
-    assert inert_images("![a](img_1) ![b](img_2)", frozenset({"img_1"})) == "![a](img_1) b"
 
 
 def test_an_at_tag_takes_only_an_open_id():

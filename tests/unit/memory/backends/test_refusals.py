@@ -123,7 +123,7 @@ def test_a_key_that_is_refused_is_named_by_its_variable(
 @every_row(
     ("status", "body"),
     [
-        (404, _json("PGRST202", "Could not find the function public.open_turn(p)")),
+        (404, _json("PGRST202", "Could not find the function public.begin_turn(p)")),
         (300, _json("PGRST203", "Could not choose the best candidate function")),
         (406, _json("PGRST106", "Invalid schema: public")),
         (404, _json("42883", "function public.f() does not exist")),

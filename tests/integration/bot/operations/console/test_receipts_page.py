@@ -34,7 +34,7 @@ def chain(database_url: str) -> tuple[Receipt, ...]:
         memory, alice = MemoryStore(rpc), group.turn()
         for number in range(DELETIONS):
             said = group.message(f"said{number}")
-            await memory.open_turn(alice, turn_id=said, content=f"the gym code is {number}")
+            await memory.begin_turn(alice, turn_id=said, content=f"the gym code is {number}")
             await memory.take_back(said, alice.chat_id)
         signed = await ReceiptStore(rpc).sign(KEY)
         await rpc.close()
