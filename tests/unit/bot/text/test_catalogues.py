@@ -75,7 +75,7 @@ def imports(tree: ast.Module) -> dict[str, str]:
 def catalogue_of(call: ast.Call, module: Path, imported: dict[str, str]) -> Path | None:
     """The English catalogue that `say(...)` or `texts.say(...)` reads; None for another `say`."""
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    if name not in ("say", "both", "template"):
+    if name not in ("say", "say_both", "both", "template"):
         return None
     function = ast.unparse(call.func)
     owner, _, _ = function.rpartition(".")
