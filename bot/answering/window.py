@@ -83,8 +83,9 @@ def said_at(line: StoredMessage) -> datetime:
 
 def without_repeats(lines: Sequence[StoredMessage]) -> list[StoredMessage]:
     """`lines`, the question last, in which each question stands once: the one to answer at the end,
-    any other with its first answer. The exchange right before the question stays, and so does what
-    was answered with tools, or by a person in words that say nothing alone (“Leonie does”)."""
+    any other with its first answer. What was answered with tools stays, or by a person in words
+    that say nothing alone (“Leonie does”). So does the exchange right before the question, unless
+    it says again to another person what was said before the matter was spoken of."""
     if not lines:
         return []
     question_of = _questions(lines)
@@ -93,15 +94,34 @@ def without_repeats(lines: Sequence[StoredMessage]) -> list[StoredMessage]:
     needed = {question_of[place] for place, line in enumerate(lines) if line.tool_calls}
     needed |= _answered_in_short(lines, now)
     just_asked = question_of[last - 1] if last else last
+    tells_again = _tells_again(lines, just_asked)
     kept_lines: list[StoredMessage] = []
     for place, line in enumerate(lines):
         asked_at = question_of[place]
         says = _question_key(lines[asked_at].content)
         is_first = last_asked.setdefault(says, asked_at) == asked_at
-        stays = asked_at in needed or (asked_at == just_asked and says != now)
+        stays = asked_at in needed or (asked_at == just_asked and says != now and not tells_again)
         if not says or is_first or stays:
             kept_lines.append(line)
     return kept_lines
+
+
+def _tells_again(lines: Sequence[StoredMessage], asked: int) -> bool:
+    """Whether the exchange that begins at `asked`, of another person than the last line's, stands
+    above in the same words, and somebody spoke of its matter since."""
+    question, answer = lines[asked], lines[asked + 1 : asked + 2]
+    if not answer or answer[0].role == "user" or question.actor_id == lines[-1].actor_id:
+        return False
+    words = content_words(question.content)
+    is_spoken_of = False
+    for one, next_line in zip(
+        lines[asked - 1 :: -1] if asked else (), lines[asked::-1], strict=False
+    ):
+        if _question_key(one.content) == _question_key(question.content):
+            return is_spoken_of and next_line.content == answer[0].content
+        is_statement = one.role == "user" and not _question_key(one.content)
+        is_spoken_of |= is_statement and bool(words & content_words(one.content))
+    return False
 
 
 def _answered_in_short(lines: Sequence[StoredMessage], key: str) -> set[int]:

@@ -29,7 +29,11 @@ _OPENING = re.compile(
     re.I,
 )
 _WORD = re.compile(r"[^\s\"“”()]+")
-_SHORT_FORMS = re.compile(r"\b(i|it|that|this|he|she|they|we|you|there)['’](m|s|re|ve|ll)\b", re.I)
+_SHORT_FORMS = re.compile(
+    r"\b(i|it|that|this|he|she|they|we|you|there)['’](m|s|re|ve|ll)\b"
+    r"|\b(\w+)['’](s)(?= (?:been|no longer|not|now|on|in|at|off|out|back|done)\b)",
+    re.I,
+)
 _LONG_FORMS = {"m": "am", "s": "is", "re": "are", "ve": "have", "ll": "will"}
 _BE = frozenset("is are am was were be been being".split())
 _HELPING = frozenset(
@@ -66,6 +70,10 @@ _CHANGED = frozenset(
     raised increased rose lowered reduced dropped cut went relocated transferred updated replaced
     upgraded migrated""".split()
 )
+# “came down to 12,900 euros”: whatever the verb, what it passed to has the new value.
+_PASSED = frozenset("came fell grew shot slid got ran crept".split())
+_DIRECTIONS = frozenset("down up back over out forward".split())
+_MEASURED = frozenset(("day", "weekday", "time", "month", "money", "percent"))
 _BECAME = frozenset("became become promoted appointed".split())
 _JOINED = frozenset("joined joins".split())
 _STOPPED = frozenset("cancelled canceled scrapped dropped discontinued".split())
@@ -154,7 +162,7 @@ def _describing_words(lower: Sequence[str]) -> int:
 
 
 def _long_form(match: re.Match[str]) -> str:
-    return f"{match[1]} {_LONG_FORMS[match[2].lower()]}"
+    return f"{match[1] or match[3]} {_LONG_FORMS[(match[2] or match[4]).lower()]}"
 
 
 def _is_verb(words: Sequence[_Word], n: int, low: str) -> bool:
@@ -166,8 +174,18 @@ def _is_verb(words: Sequence[_Word], n: int, low: str) -> bool:
     return (
         low in _CHANGED | _BECAME | _JOINED | _STOPPED | _LEFT
         or low in _SINGLE
+        or _passes_to_value(low, words[n + 1 :])
         or (low in _DONE_BY and low not in _AGENTS)
     )
+
+
+def _passes_to_value(verb: str, tail: Sequence[_Word]) -> bool:
+    lows = [low for _, low in tail[:2]]
+    to = 1 if lows[:1] and lows[0] in _DIRECTIONS else 0
+    if not (verb.endswith("ed") or verb in _PASSED) or lows[to : to + 1] != ["to"]:
+        return False
+    kind = value_kinds(_text(tail[to + 1 :]))[0]
+    return kind in _MEASURED or kind.startswith("number:")
 
 
 def _statement_of(
@@ -202,7 +220,7 @@ def _change(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> StatedFact
     called_off = verb == "called" and then == "off"
     if called_off or (verb in _STOPPED and then != "to"):
         return make("end", "", ends=True)
-    if verb in _CHANGED:
+    if verb in _CHANGED or _passes_to_value(verb, tail):
         return _changed_fact(make, verb, tail)
     if verb in _BECAME:
         return make("become", _text(_without_to(tail)), changes=True)
@@ -303,7 +321,7 @@ def _changed_fact(make: _ClauseReader, verb: str, tail: Sequence[_Word]) -> Stat
     to = lows.index("to")
     # “raised the price to 1,100”: the price of the subject
     own = "my" in lows[:to]
-    thing = _bag([low for low in lows[:to] if low not in _PREPOSITIONS])
+    thing = _bag([low for low in lows[:to] if low not in _PREPOSITIONS | _DIRECTIONS])
     about = make.subject - {"we"} | thing if thing and "from" not in lows[:to] else make.subject
     relation = "move" if verb in ("moved", "relocated", "transferred") else "change"
     value = tail[to + 1 :]

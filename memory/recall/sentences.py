@@ -23,7 +23,7 @@ _QUESTION = re.compile(
 )
 _CONDITION = re.compile(
     r"(?:(?:and|but|so|then|only) )?(?:if|unless|in case|provided|suppose)\b"
-    r"|(?:但|不过|那)?(?:如果|要是|假如|假设|万一|除非|若)|.+的话$",
+    r"|(?:但|不过|那)?(?:如果|要是|假如|假设|万一|除非|若[是要])|.+的话$",
     re.I,
 )
 _SUPPOSES = re.compile(

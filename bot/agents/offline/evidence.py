@@ -8,49 +8,38 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
+from difflib import SequenceMatcher
 from typing import Any
 
 from bot.agents.offline import facts
+from bot.agents.offline.matters import (
+    FIGURE,
+    NO_MATTER_ZH,
+    in_common,
+    matter_words,
+    statement_kinds,
+    word_count,
+)
 from bot.agents.offline.notes import say
 from bot.agents.offline.prompt_reading import PromptLine, remembered_facts
+from bot.agents.offline.referents import referent_place
 from bot.agents.prompts.prompt import OTHER_BOT
 from bot.feishu.markup import quotable
 from bot.text import times
 from bot.text.languages import Language, nest_quotations
 from memory.recall.changes import replaces
 from memory.recall.selection import asks_for_former
-from memory.recall.sentences import stated_facts
+from memory.recall.sentences import stated_facts, supposes
 from memory.recall.stated_facts import value_kinds
 from memory.text import HAN, one_line
 
 _QUOTATION = re.compile("“([^“”]*)”")
 _SURELY_TOLD = 280  # characters; the rest of a long quotation may be cut
-_LATIN = re.compile(r"[a-z0-9]+")
-_STOP = frozenset(
-    """a an and are at be by called can could did do does for from had has have how i in is it its
-    me my named of on or our s t that the their this to us was we were what when where which who
-    whose why will with would you your please about again all any anybody anyone anything been but
-    day days everything first get give going got he her him his if into just know knows long many
-    more much new no not now one out remember said say says she should so some something tell than
-    their them then there these they thing things those time today told too up year re ve ll d
-    m""".split()
-)
-# They part the words of a Chinese sentence and carry no matter.
-_NO_MATTER_ZH = re.compile(
-    r"什么时候|为什么|[几哪][个位天号点台家把些里儿]?|多[少久大重长高远]钱?|什么|怎么样?|何时|谁|啥"
-    r"|现在|到底|究竟|请问?|我们?|你们?|[他她它]们?|[这那][个些里边]?|[今明昨]天|一下|可以|是不是|有没有"
-    r"|顺便|大家|[说提讲][了过到]+|关于|(?<!大)叫做?(?!停)|[从的了着吗呢吧呀啊是在有由就都也很不把给和与]"
-)
-_HAN_RUN = re.compile(rf"[{HAN}]{{2,}}")
 _POINTS = re.compile(r"\b(?:those|these|them|they|that|it|this|one)\b|[这那它]", re.IGNORECASE)
 _PART = re.compile(
     r"(?<=[?？!！。;；])\s*|(?<!\s)\s+and\s+(?=(?:what|when|where|who|which|how|is|are|do|does|can)\b)"
     r"|[,，]\s*(?=(?:what|when|where|who|which|how|顺便|还有|另外)\b)",
     re.IGNORECASE,
-)
-_FIGURE = re.compile(
-    r"\d|[一二三四五六七八九十百千万两]{2,}|[一二三四五六七八九十两](?=[点号日月元块位把箱升米])"
 )
 _UNIT = re.compile(rf"(?:\d|[十百千万])\s*(?![ap]m\b|[点月日号])([a-z]+|[{HAN}])")
 _OBSERVES = re.compile(
@@ -65,11 +54,14 @@ _ASKS_AMOUNT = re.compile(r"\bhow (?:much|many|long)\b|多少|多[久长]|几", 
 _BARE = 20  # characters of a reply that is a value only
 _HAN_CHARACTER = re.compile(rf"[{HAN}]")
 _SHORT_REPLY = 6  # Chinese characters
-_CERTAIN = frozenset(("when", "money", "percent", "place", "color", "company"))
 _ELLIPTIC = 2  # words of a statement that names no matter of its own
 _BEGINS = 12  # characters in which a statement on a value names it
-_BEGINNING = 5  # words of which so many letters agree are forms of one
-_ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ed|es|s|e)$")
+_NEGATES = re.compile(r"\b(?:not|no|never|cannot)\b|n['’]t\b|[不没无别]", re.IGNORECASE)
+_CAME_ABOUT = re.compile(r"了(?=[，,。！!]|$)")
+_CODE = re.compile(r"[a-z]+-\d+")
+_TOKEN = re.compile(r"[a-z]+|\d+|[\u3400-\u9fff]")
+_NAME = re.compile(r"\b[A-Z][a-z]+")
+_ALIKE = 0.5  # of the words of two sentences
 _MOST = 3
 _LINES = 5
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our)\b|[我咱]", re.IGNORECASE)
@@ -85,7 +77,8 @@ class Evidence:
     """`text` as somebody stated it; `who` and `when` as in `PromptLine`, "" where it is not known.
 
     `changes`: it says that something is new. `is_replaced`: the prompt says that it no longer
-    holds. `question`: the question that it answers in too few words to name its matter.
+    holds. `about`: the question that it answers, or the statement that it corrects, in too few
+    words to name its matter. `supposes`: it says only what may be.
     """
 
     text: str
@@ -93,26 +86,45 @@ class Evidence:
     when: str = ""
     changes: bool = False
     is_replaced: bool = False
-    question: str = ""
+    about: str = ""
+    supposes: bool = False
 
 
 def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
     """What people stated, in the order of the lines. “No, it is now …” stands for the whole
     statement that the bot confirmed after it."""
     last_question = ""
+    told: list[Evidence] = []
     for place, line in enumerate(lines):
         if line.own or line.who.endswith(OTHER_BOT):
             continue
-        text = facts.statement_in(line.text)
-        value = facts.corrected_value(line.text)
-        if value and not facts.fact_to_remember(line.text):
-            confirmed_fact = _confirmed_fact(value, *lines[place + 1 : place + 2])
-            text = value if facts.is_whole(value) else confirmed_fact or facts.statement_in(value)
-        if text:
-            new = bool(value) or facts.says_change(text)
-            question = last_question if _is_short_reply(text, last_question) else ""
-            yield Evidence(text, line.who, line.when, new, line.is_replaced, question)
+        if one := _statement_of(line, last_question, lines[place + 1 : place + 2], told):
+            told.append(one)
+            yield one
         last_question = line.text if facts.is_question(line.text) else ""
+
+
+def _statement_of(
+    line: PromptLine, last_question: str, after: Sequence[PromptLine], told: Sequence[Evidence]
+) -> Evidence | None:
+    """What `line` states, if it states something. `told`: the statements before it."""
+    text = facts.statement_in(line.text)
+    value = facts.corrected_value(line.text)
+    whole = ""
+    if value and not facts.fact_to_remember(line.text):
+        whole = value if facts.is_whole(value) else _confirmed_fact(value, *after)
+        text = whole or facts.statement_in(value)
+    referent = -1 if whole else referent_place(line.text, [one.text for one in told])
+    if not text and referent >= 0:  # “make it 4” reads as a request
+        text = facts.without_stop(line.text)
+    if not text:
+        return None
+    about = last_question if _is_short_reply(text, last_question) else ""
+    if referent >= 0:
+        about = f"{told[referent].about} {told[referent].text}".strip()
+    only_supposes = supposes(text)
+    new = not only_supposes and (bool(value) or referent >= 0 or facts.says_change(text))
+    return Evidence(text, line.who, line.when, new, line.is_replaced, about, only_supposes)
 
 
 def _is_short_reply(text: str, question: str) -> bool:
@@ -120,31 +132,32 @@ def _is_short_reply(text: str, question: str) -> bool:
     after “谁浇花？”."""
     if question and (_REPLIES_EN.fullmatch(text) or _is_bare_value(text, question)):
         return True
-    own = set(_HAN_CHARACTER.findall(_NO_MATTER_ZH.sub(" ", text)))
+    own = set(_HAN_CHARACTER.findall(NO_MATTER_ZH.sub(" ", text)))
     is_short = len(_HAN_CHARACTER.findall(text)) <= _SHORT_REPLY
-    return is_short and bool(own & set(_NO_MATTER_ZH.sub(" ", question)))
+    return is_short and bool(own & set(NO_MATTER_ZH.sub(" ", question)))
 
 
 def _is_bare_value(text: str, question: str) -> bool:
     """Whether `text` is hardly more than a time or an amount, and the question asks for one."""
-    if len(text) > _BARE or _word_count(text) > _ELLIPTIC:
+    if len(text) > _BARE or word_count(text) > _ELLIPTIC:
         return False
     if _ASKS_WHEN.search(question):
         return bool(facts.WHEN.intersection(value_kinds(text)))
-    return bool(_ASKS_AMOUNT.search(question) and _FIGURE.search(text))
+    return bool(_ASKS_AMOUNT.search(question) and FIGURE.search(text))
 
 
 def statements_answering(
     question: str, statements: Iterable[Evidence], author: str = ""
 ) -> tuple[Evidence, ...]:
     """The statements that answer `question`, the newest first; none below the threshold. Of
-    several questions at once each is answered."""
+    several questions at once each is answered. What is only supposed comes last."""
     statement_list = list(statements)
     parts = list(filter(facts.is_question, _PART.split(question)))
     answers = {
         one for part in parts or [question] for one in _answering(part, statement_list, author)
     }
-    return tuple(one for one in dict.fromkeys(reversed(statement_list)) if one in answers)[:_MOST]
+    newest_first = [one for one in dict.fromkeys(reversed(statement_list)) if one in answers]
+    return tuple(sorted(newest_first, key=lambda one: one.supposes)[:_MOST])
 
 
 def _answering(question: str, candidates: Sequence[Evidence], author: str) -> list[Evidence]:
@@ -152,28 +165,40 @@ def _answering(question: str, candidates: Sequence[Evidence], author: str) -> li
     is told too if it says that something is new, or bears on one that fits best. What a later one
     replaces is left out, and two people who differ are both heard."""
     past = asks_for_former(question)
+    named_people = frozenset(one.who for one in candidates if _is_named(one.who, question))
     candidates = [
         one
         for one in candidates
         if past or not one.is_replaced
-        if _may_answer(question, one, author)
+        if _may_answer(question, one, author, named_people)
     ]
-    scores = {one: _shared_word_count(question, one) for one in candidates}
+    scores = {one: _sharedword_count(question, one) for one in candidates}
     best = max(scores.values(), default=0)
-    if not best or 2 * best < _word_count(question):
+    if not best or 2 * best < word_count(question):
         return []
     fitting: list[Evidence] = []
     for one in candidates:
-        is_change = one.changes and 2 * scores[one] >= _word_count(question)
+        says_new = (
+            one.changes
+            or any(_denies(one, older) for older in fitting)
+            or _CAME_ABOUT.search(one.text)
+        )
+        is_change = says_new and 2 * scores[one] >= word_count(question)
         if scores[one] == best or any(
-            is_change or _bears_on(one, older, question) for older in fitting
+            (is_change or _bears_on(one, older, question))
+            and not _is_of_twin(one.text, older.text, question)
+            for older in fitting
         ):
             fitting.append(one)
     if past:
         return fitting[::-1]
     answers: list[Evidence] = []
     for one in reversed(fitting):
-        if not any(_replaces(newer, one, scores[newer] == scores[one]) for newer in answers):
+        if not any(
+            _replaces(newer, one, scores[newer] == scores[one])
+            for newer in answers
+            if not newer.about.endswith(one.text)  # which says what the correction is about
+        ):
             answers.append(one)
     return answers
 
@@ -198,42 +223,32 @@ def lines_about(question: str, name: str, text: str) -> list[str]:
     names the file; at most `_LINES`."""
     question_words, name_words = matter_words(question), matter_words(name)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    fitting = [
-        line for line in lines if _in_common(question_words - name_words, matter_words(line))
-    ]
+    fitting = [line for line in lines if in_common(question_words - name_words, matter_words(line))]
     return (fitting or (lines if question_words & name_words else []))[:_LINES]
 
 
-def matter_words(text: str) -> set[str]:
-    """The words that carry the matter: Latin ones, and Chinese as pairs of characters."""
-    latin = {word for word in _LATIN.findall(text.lower()) if word not in _STOP}
-    return latin | {a + b for run in _chinese_runs(text) for a, b in pairwise(run)}
-
-
-def _chinese_runs(text: str) -> list[str]:
-    return _HAN_RUN.findall(_NO_MATTER_ZH.sub(" ", text))
-
-
-def _word_count(text: str) -> int:
-    """How many words of matter it has besides numbers; two Chinese characters are one."""
-    latin = sum(word.isascii() and not word.isdecimal() for word in matter_words(text))
-    return latin + sum(len(run) // 2 for run in _chinese_runs(text))
-
-
-def _shared_word_count(question: str, one: Evidence) -> int:
+def _sharedword_count(question: str, one: Evidence) -> int:
     """How many words of the question the statement has. Who speaks of themselves is a word of it,
     but not the only one unless the question points to something (“@Bob where do I get those?”)."""
     question_words, names = matter_words(question), matter_words(one.who)
-    shared_words = _in_common(question_words, matter_words(f"{one.question} {one.text}"))
+    shared_words = in_common(question_words, matter_words(f"{one.about} {one.text}"))
     speaks_of_self = _FIRST_PERSON.search(one.text) and (shared_words or _POINTS.search(question))
     if speaks_of_self or question_words <= names:
         shared_words |= names & question_words
     return len(shared_words) if any(not word.isdecimal() for word in shared_words) else 0
 
 
-def _may_answer(question: str, one: Evidence, author: str) -> bool:
+def _is_named(person: str, question: str) -> bool:
+    words = matter_words(person)
+    return bool(words) and words <= matter_words(question)
+
+
+def _may_answer(question: str, one: Evidence, author: str, named: frozenset[str]) -> bool:
     """False for what somebody else said of themselves, or of another person: their birthday is not
-    the asker's."""
+    the asker's, and not that of the people whom the question names."""
+    is_own = bool(_ONESELF.search(one.text))
+    if named and is_own and one.who not in named and not any(name in one.text for name in named):
+        return False
     owners = set(_OWNER.findall(one.text))
     owners_meant = set(_OWNER.findall(question)) or (
         {author} if _ONESELF.search(question) else set()
@@ -245,19 +260,9 @@ def _may_answer(question: str, one: Evidence, author: str) -> bool:
         and not any(name in one.text for name in owners_meant)
     ):
         return False
-    is_of_another = author and one.who and one.who != author and _ONESELF.search(one.text)
+    is_of_another = author and one.who and one.who != author and is_own
     names_them = matter_words(one.who) & matter_words(question)
     return not (is_of_another and _ONESELF.search(question) and not names_them)
-
-
-def _in_common(question_words: set[str], statement_words: set[str]) -> set[str]:
-    """The words of `question_words` in `statement_words`, also in other forms (moved, moving)."""
-    forms = {_form(word) for word in statement_words}
-    return {word for word in question_words if _form(word) in forms}
-
-
-def _form(word: str) -> str:
-    return _ENDING.sub("", word)[:_BEGINNING]
 
 
 def _bears_on(newer: Evidence, older: Evidence, question: str) -> bool:
@@ -265,22 +270,52 @@ def _bears_on(newer: Evidence, older: Evidence, question: str) -> bool:
     or speaks of the value itself: “Ines has left”, “my scale says 437 kilos”."""
     newer_words, older_words = matter_words(newer.text), matter_words(older.text)
     question_words = matter_words(question)
+    if _FIRST_PERSON.search(newer.text):
+        newer_words |= matter_words(newer.who)
+    about = in_common(question_words & older_words, newer_words)
     value_words = older_words - question_words
-    begins = set() if _FIGURE.search(older.text) else matter_words(newer.text[:_BEGINS])
-    if _in_common(value_words, newer_words if newer.changes else begins):
+    begins = set() if FIGURE.search(older.text) else matter_words(newer.text[:_BEGINS])
+    if in_common(value_words, newer_words if newer.changes else begins):
         return True
+    if about and in_common(
+        matter_words(" ".join(_NAME.findall(older.text))) & value_words, newer_words
+    ):
+        return True  # “I’m taking on-call from Priya”
     observes = _OBSERVES.search(newer.text)
     units = set(_UNIT.findall(newer.text)).intersection(_UNIT.findall(older.text))
-    if observes and units and _word_count(newer.text) <= _ELLIPTIC:
+    if observes and units and word_count(newer.text) <= _ELLIPTIC:
         return True
-    about = _in_common(question_words & older_words, newer_words)
-    same_kind = _kinds(newer.text) & _kinds(older.text)
+    same_kind = statement_kinds(newer.text) & statement_kinds(older.text)
     return bool(about and same_kind and (newer.changes or observes))
+
+
+def _denies(newer: Evidence, older: Evidence) -> bool:
+    return bool(_NEGATES.search(newer.text)) != bool(_NEGATES.search(older.text))
+
+
+def _is_of_twin(newer: str, older: str, question: str) -> bool:
+    """Whether both say the same of two things, and the question names that of `older`: “my train to
+    Oslo leaves at 7”, “my train to Turin leaves at 9”."""
+    code, newer_codes = (set(_CODE.findall(text.lower())) for text in (question, newer))
+    if newer_codes and code.intersection(_CODE.findall(older.lower())):
+        return not code & newer_codes
+    was, became = (_TOKEN.findall(text.lower()) for text in (older, newer))
+    asked = frozenset(_TOKEN.findall(question.lower()))
+    matcher = SequenceMatcher(None, was, became, autojunk=False)
+    changed = [
+        (frozenset(was[i:j]), frozenset(became[k:m]))
+        for tag, i, j, k, m in matcher.get_opcodes()
+        if tag == "replace"
+    ]
+    names_other = [old & asked and not new & asked for old, new in changed]
+    return len(changed) > 1 and any(names_other[:-1]) and matcher.ratio() >= _ALIKE
 
 
 def _replaces(newer: Evidence, older: Evidence, alike: bool) -> bool:
     """`alike`: both fit the question best. In doubt both hold."""
     same_author = newer.who == older.who
+    if newer.supposes != older.supposes:
+        return False
     if newer.text.lower() == older.text.lower():
         return True
     pairs = [
@@ -291,15 +326,10 @@ def _replaces(newer: Evidence, older: Evidence, alike: bool) -> bool:
     ]
     if any(replaces(n, o) and (same_author or (n.changes and not n.personal)) for n, o in pairs):
         return True
-    kinds, was = _kinds(newer.text), _kinds(older.text)
+    kinds, was = statement_kinds(newer.text), statement_kinds(older.text)
     if not (alike and newer.changes) or not all(n.subject == o.subject for n, o in pairs):
         return False
     return bool(kinds & was) or not (kinds or was or pairs)
-
-
-def _kinds(text: str) -> set[str]:
-    kinds = {"when" if kind in facts.WHEN else kind for kind in value_kinds(text)}
-    return kinds & _CERTAIN | ({"figure"} if _FIGURE.search(text) else set())
 
 
 def _confirmed_fact(value: str, answer: PromptLine | None = None) -> str:

@@ -10,6 +10,7 @@ from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
 from bot.agents.offline.small_talk import small_talk
 from bot.listening import requests
+from memory.recall.sentences import stated_facts
 from memory.recall.stated_facts import value_kinds
 
 _POLITE = r"^\W*(?:(?:please|can you|could you|ok|okay|so|and|also|fyi|by the way)\b[\s,:]*)*"
@@ -38,7 +39,7 @@ _WRONG = (
     r"(?:no(?! (?:more|need|longer|one|idea|problem|worries)\b)|nope|wrong|actually|correction"
     r"|sorry"
     r"|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
-    r"|不对|不是(?!吗)|错了|不(?=[，,。])|更正(?:一下)?|说错了|其实(?=应?该?是)|实际上(?=是)"
+    r"|不对|不是(?!吗)|[打写记弄]?错了|不(?=[，,。])|更正(?:一下)?|说错了|其实(?=应?该?是)|实际上(?=是)"
     r"|(?=(?:it|that)(?:'s|’s| is) (?:actually|really|now)\b)"
 )
 _CORRECTION = re.compile(
@@ -60,8 +61,11 @@ _ASKS_NAME = re.compile(
     re.IGNORECASE,
 )
 _NAME_END = re.compile(r"[,.;!?，。；！？\n]|(?<!\s)\s+(?:and|but)\s")
-_ASKS_WHO = re.compile(
-    r"(?i)^\W*(?:what|where|who|when|how)s\b|^\W*谁(?!都)|[什哪谁几多啥][^，。]{0,6}来着\W*$|啥\W*$"
+_ASKS_FOR = re.compile(
+    r"^\W*(?:what|where|who|when|how)s\b|^\W*谁(?!都)|[什哪谁几多啥][^，。]{0,6}来着\W*$|啥\W*$"
+    r"|^.{1,30}(?:发我|发给我|给我发|给我看)一?[下份个看]?\W*$"
+    r"|^\W*(?:please )?(?:send|give) me the\b",
+    re.IGNORECASE,
 )
 _REQUEST = re.compile(
     rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|cancel|delete|remove"
@@ -131,7 +135,7 @@ _LONGEST_STATEMENT = 300
 
 
 def is_question(text: str) -> bool:
-    return requests.is_question(text) or bool(_ASKS_WHO.search(text))
+    return requests.is_question(text) or bool(_ASKS_FOR.search(text))
 
 
 def is_request(text: str) -> bool:
@@ -209,7 +213,7 @@ def statement_with_value(statement: str, value: str) -> str:
 
 def says_change(statement: str) -> bool:
     """Whether a word in it says that something is new."""
-    return bool(_CHANGES.search(statement))
+    return bool(_CHANGES.search(statement)) or any(one.changes for one in stated_facts(statement))
 
 
 def fact_key(statement: str) -> str:

@@ -58,6 +58,26 @@ def test_what_was_asked_and_answered_last_stays_for_whoever_asks_back() -> None:
     assert len(shown(*said)) == len(said)
 
 
+def test_the_same_answer_again_is_not_told_to_another_person_after_the_matter_was_spoken_of() -> (
+    None
+):
+    asked = ("Bob: locker pin?", "Bob< It is 5512.")
+    spoken = "Emil: they reset the locker, 8830 now"
+
+    assert shown(*asked, spoken, *asked, "Dana: parcel locker pin?") == [
+        "locker pin?",
+        "It is 5512.",
+        "they reset the locker, 8830 now",
+        "parcel locker pin?",
+    ]
+    stays = [
+        (*asked, spoken, *asked, "Bob: are you sure?"),
+        (*asked, spoken, asked[0], "Bob< It is 8830.", "Dana: are you sure?"),
+        (*asked, "Emil: tea?", *asked, "Dana: are you sure?"),
+    ]
+    assert [len(shown(*said)) for said in stays] == [len(said) for said in stays]
+
+
 def test_a_question_that_somebody_answered_in_few_words_stays_with_them() -> None:
     asked = ["Bob: who waters the plants?", "Bob< I don't know."]
 

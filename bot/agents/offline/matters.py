@@ -1,0 +1,65 @@
+"""Compares the words of questions and statements, for the offline model. Pure."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from bot.agents.offline.facts import WHEN
+from memory.recall.stated_facts import value_kinds
+from memory.text import HAN
+
+_LATIN = re.compile(r"[a-z0-9]+")
+_STOP = frozenset(
+    """a an and are at be by called can could did do does for from had has have how i in is it its
+    me my named of on or our s t that the their this to us was we were what when where which who
+    whose why will with would you your please about again all any anybody anyone anything been but
+    day days everything first get give going got he her him his if into just know knows long many
+    more much new no not now one out remember said say says she should so some something tell than
+    their them then there these they thing things those time today told too up year re ve ll d
+    m""".split()
+)
+# They part the words of a Chinese sentence and carry no matter.
+NO_MATTER_ZH = re.compile(
+    r"什么时候|为什么|[几哪][个位天号点台家把些里儿]?|多[少久大重长高远]钱?|什么|怎么样?|何时|谁|啥"
+    r"|现在|到底|究竟|请问?|我们?|你们?|[他她它]们?|[这那][个些里边]?|[今明昨]天|一下|可以|是不是|有没有"
+    r"|顺便|大家|[说提讲][了过到]+|关于|(?<!大)叫做?(?!停)|[从的了着吗呢吧呀啊是在有由就都也很不把给和与]"
+)
+_HAN_RUN = re.compile(rf"[{HAN}]{{2,}}")
+FIGURE = re.compile(
+    r"\d|[一二三四五六七八九十百千万两]{2,}|[一二三四五六七八九十两](?=[点号日月元块位把箱升米])"
+)
+_CERTAIN = frozenset(("when", "money", "percent", "place", "color", "company"))
+_BEGINNING = 5  # words of which so many letters agree are forms of one
+_ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ed|es|s|e)$")
+
+
+def matter_words(text: str) -> set[str]:
+    """The words that carry the matter: Latin ones, and Chinese as pairs of characters."""
+    latin = {word for word in _LATIN.findall(text.lower()) if word not in _STOP}
+    return latin | {a + b for run in _chinese_runs(text) for a, b in pairwise(run)}
+
+
+def _chinese_runs(text: str) -> list[str]:
+    return _HAN_RUN.findall(NO_MATTER_ZH.sub(" ", text))
+
+
+def word_count(text: str) -> int:
+    """How many words of matter it has besides numbers; two Chinese characters are one."""
+    latin = sum(word.isascii() and not word.isdecimal() for word in matter_words(text))
+    return latin + sum(len(run) // 2 for run in _chinese_runs(text))
+
+
+def in_common(question_words: set[str], statement_words: set[str]) -> set[str]:
+    """The words of `question_words` in `statement_words`, also in other forms (moved, moving)."""
+    forms = {_form(word) for word in statement_words}
+    return {word for word in question_words if _form(word) in forms}
+
+
+def _form(word: str) -> str:
+    return _ENDING.sub("", word)[:_BEGINNING]
+
+
+def statement_kinds(text: str) -> set[str]:
+    kinds = {"when" if kind in WHEN else kind for kind in value_kinds(text)}
+    return kinds & _CERTAIN | ({"figure"} if FIGURE.search(text) else set())

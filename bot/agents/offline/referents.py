@@ -1,0 +1,71 @@
+"""Finds the statement that a short correction is about, for the offline model: “make it 4”,
+“*12 November”, 不是小顾，是若溪. Pure.
+
+Such a line names no matter of its own. It denies a value, gives a value again, or follows a value
+of the same kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from bot.agents.offline import facts
+from bot.agents.offline.matters import statement_kinds
+from memory.recall.sentences import supposes
+
+_POINTS_BACK = re.compile(
+    r"^\*(?=\w)"
+    r"|^\W*(?:(?:sorry|sry|oops|ok(?:ay)?|oh|no|nope|wait|well|scratch that)\b[\s,.:;]*)*"
+    r"(?:(?:make|scratch|keep) (?:it|that)\b|(?:it|that|this)(?:['’]s| is| was)\b|back to\b"
+    r"|(?:we )?(?:stay|stick|go back|are back|['’]re back)\b)"
+    r"|^(?:(?:不对|不是|[打写记说弄]?错了|算了|[那就还])[，,\s]*)*(?:改[成为到回]|换|按|还是|是|不是)",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"\b(?:not|instead of|rather than) (?:the |an? )?([^,.;!?]{1,30})|不是([^，,。；！]{1,12})",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"\d+(?:[:.]\d+)*|[a-z]+|[\u3400-\u9fff]", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
+_NEAR = 2  # statements
+
+
+def points_back(text: str) -> bool:
+    """Whether `text` corrects something that it does not name."""
+    value = facts.corrected_value(text)
+    has_own_matter = bool(value) and facts.is_whole(value)
+    return not has_own_matter and bool(value or _POINTS_BACK.match(text))
+
+
+def referent_place(text: str, earlier: Sequence[str]) -> int:
+    """The place in `earlier`, statements in the order of time, of the one that `text` points back
+    to; -1 if there is none."""
+    if not points_back(text) or supposes(text):
+        return -1
+    places = range(len(earlier) - 1, -1, -1)
+    denied = [_tokens(match[1] or match[2]) for match in _DENIED.finditer(text)]
+    values = _value_pairs(text)
+    kinds = statement_kinds(text)
+    for n in places:
+        if any(words and words <= _tokens(earlier[n]) for words in denied):
+            return n
+    for n in places:
+        if values and values <= _value_pairs(earlier[n]):
+            return n
+    return next((n for n in places[:_NEAR] if kinds & statement_kinds(earlier[n])), -1)
+
+
+def _tokens(text: str) -> set[str]:
+    return set(_TOKEN.findall(_ORDINAL.sub("", text.lower())))
+
+
+def _value_pairs(text: str) -> set[tuple[str, ...]]:
+    """Numbers with their neighbours, of which a date or a price is made: “3 June”, 6月3号."""
+    pairs = pairwise(_TOKEN.findall(_ORDINAL.sub("", text.lower())))
+    return {pair for pair in pairs if _is_of_date(pair)}
+
+
+def _is_of_date(pair: tuple[str, str]) -> bool:
+    kinds = statement_kinds(" ".join(pair)) | statement_kinds("".join(pair))
+    return any(part[0].isdecimal() for part in pair) and "when" in kinds
