@@ -47,10 +47,12 @@ _MEANT_WORDS = (
         r"|who (?:has to|needs to|should|must) do what|(?:the )?(?:meeting )?minutes)"
         r"(?: here| today| for (?:me|us)| please)*"
         r"|(?:可以|能不能|可不可以|能)?(?:请|麻烦|帮我|帮忙|给我|[来出写][个份]|来份|生成|你)*"
-        rf"(?:(?:总结|概括|汇总|梳理|捋)(?:一[下捋]|下)?(?:{_WHEN_ZH}|{_HERE_ZH})*的?"
-        r"(?:讨论|聊天|内容|对话|群聊|消息|记录|重点|要点|[聊说]的)*(?:[聊说讨论]{1,2}了(?:些|点)?(?:什么|啥))?"
+        rf"(?:(?:总结|概括|汇总|梳理|回顾|捋)(?:一[下捋]|下)?(?:{_WHEN_ZH}|{_HERE_ZH})*的?"
+        r"(?:讨论|聊天|内容|对话|群聊|消息|记录|重点|要点|[聊说]的)*(?:[聊说讨论]{1,2}了(?:些"
+        r"|点)?(?:什么|啥))?"
         rf"|(?:(?:{_WHEN_ZH}|{_HERE_ZH})的?)*(?:摘要|总结|小结|(?:会议)?纪要))"
-        r"|(?:目前|到现在)?(?:大家|我们)?(?:都)?(?:决?定|商量)了(?:哪些|什么)(?:事情?)?|谁(?:要做|负责)什么"
+        r"|(?:目前|到现在)?(?:大家|我们)?(?:都)?(?:决?定|商量)了(?:哪些|什么)(?:事情?)?"
+        r"|谁(?:要做|负责)什么"
         r"|我不在的时候(?:大家)?(?:都)?(?:发生|聊|说|讨论)了(?:些)?什么"
         rf"|我(?:{_WHEN_ZH})?(?:都)?(?:错过|漏掉|漏看|落下)了?(?:些|点|哪些)?(?:什么|啥|内容|消息)?"
         rf"|(?:{_HERE_ZH})*(?:{_WHEN_ZH})(?:{_HERE_ZH})*{_SAID_ZH}了?",
@@ -60,16 +62,20 @@ _MEANT_WORDS = (
         r"(?:please )?(?:(?:turn off|stop|cancel|disable|no more) (?:the |sending |posting )*"
         r"(?:daily |weekly |scheduled )*(?:digests?|summary|summaries)(?: here| please| any ?more)*"
         rf"|(?:{_POST}) (?:me |us )?(?:an? |the )?(?:digest|summary|recap)(?: here)? {_OFTEN})"
-        r"|(?:请|帮我|把|以后|今后)*(?:(?:关掉|关闭|停掉|停止|取消|(?:不[要用必]|别)再?发)(?:定时|每日|每天|每周)*的?(?:摘要|总结)了?"
+        r"|(?:请|帮我|把|以后|今后)*(?:(?:关掉|关闭|停掉|停止|取消|(?:不[要用必]"
+        r"|别)再?发)(?:定时|每日|每天|每周)*的?(?:摘要|总结)了?"
         r"|(?:定时|每日|每天|每周)*(?:摘要|总结)(?:关掉|关闭|停掉|取消)了?"
-        rf"|{_OFTEN_ZH}(?:给?(?:我们?|大家|群里))?(?:发送?|生成|来|写)(?:一?[份个篇])?(?:摘要|总结))",
+        rf"|{_OFTEN_ZH}(?:给?(?:我们?|大家|群里))?(?:发送?|生成|来|写)(?:一?[份个篇])?(?:摘要"
+        rf"|总结))",
     ),
     (
         CommandName.LANGUAGE,
         rf"{_PLEASE}(?:speak|answer|reply|respond|write|talk|switch)(?: to (?:me|us)(?= in))?"
-        rf"(?: in| to| only)? (?P<language>{_LANGUAGES})(?: here| from now on| please| only)*"
+        rf"(?: in| to| only)? (?P<language>{_LANGUAGES})(?: here| from now on| please| only"
+        rf"| again| instead)*"
         r"|(?:please )?(?:change|set|switch) (?:your |the )?(?:reply )?language to (?P<to>\w{2,15})"
-        r"|(?:请|以后|你|麻烦)*(?:用|说|讲|改用|换成)(?P<zh>[中英德法日韩俄]文|[英汉德法日韩俄]语|普通话)"
+        r"|(?:请|以后|你|麻烦)*(?:用|说|讲|改用|换成)(?P<zh>[中英德法日韩俄]文"
+        r"|[英汉德法日韩俄]语|普通话)"
         r"(?:回答|回复|跟我(?:说|聊)|和我(?:说|聊)|说|讲)?(?:我们?|大家|问题)?",
     ),
     (
@@ -96,7 +102,8 @@ _MEANT_WORDS = (
         r"(?: to)?(?: me| us| that| this| bob)*"
         r"|why (?:are you not|aren['’]?t you) (?:answering|replying|responding|talking)(?: me| us)?"
         r"|why no (?:answer|reply|response)"
-        r"|你?(?:刚才)?(?:为什么|为何|怎么)你?(?:不|没有?|这么|这样)?(?:回答|回复|理|说话|说|反应)(?:我们?|大家)?",
+        r"|你?(?:刚才)?(?:为什么|为何|怎么)你?(?:不|没有?|这么|这样)?(?:回答|回复|理|说话|说"
+        r"|反应)(?:我们?|大家)?",
     ),
     (
         CommandName.QUIET,
@@ -111,7 +118,8 @@ _MEANT_WORDS = (
         CommandName.RESUME,
         r"(?:please )?(?:resume|unmute(?: yourself)?)(?: please| now| here)*"
         r"|you (?:can|may) (?:talk|speak)(?: again| now)*|(?:start|begin) talking again"
-        r"|(?:请|现在)?(?:取消|解除|关闭)静音|(?:别|不要|不用)静音了|(?:现在)?你?可以(?:继续)?(?:说话|发言|出声)了",
+        r"|(?:请|现在)?(?:取消|解除|关闭)静音|(?:别|不要|不用)静音了"
+        r"|(?:现在)?你?可以(?:继续)?(?:说话|发言|出声)了",
     ),
     (
         CommandName.SETTINGS,
@@ -120,14 +128,16 @@ _MEANT_WORDS = (
         r"|what (?:are (?:your|the) settings|settings (?:do you have|are there"
         r"|can (?:i|we) change))(?: here)?"
         r"|(?:请|帮我)?(?:看看|看一下|查看|打开|显示|列出)(?:一下)?(?:你|这里|本?群|这个群)?的?设置"
-        r"|(?:你|这里|本群)?(?:有|能改|可以改)(?:什么|哪些)设置|(?:你|这里|本群)(?:现在)?的设置(?:是什么)?",
+        r"|(?:你|这里|本群)?(?:有|能改|可以改)(?:什么|哪些)设置|(?:你|这里"
+        r"|本群)(?:现在)?的设置(?:是什么)?",
     ),
     (
         CommandName.MODE,
         rf"{_PLEASE}(?P<mention>only (?:answer|reply|respond|speak|talk)(?: here)? (?:when|if)"
         r" (?:you(?:['’]re| are) |(?:i|we|someone|somebody|people) )?"
         r"(?:@|mention|tag|address)(?:ed)?(?: you)?)(?: please)?"
-        r"|(?:请|以后|你)*(?P<mention_zh>[只仅]有?在?(?:有人|我们?|大家)?(?:@|艾特|提到|提及|点名)了?你的?"
+        r"|(?:请|以后|你)*(?P<mention_zh>[只仅]有?在?(?:有人|我们?|大家)?(?:@|艾特|提到|提及"
+        r"|点名)了?你的?"
         r"(?:时候?)?(?:才|再)?(?:回答|回复|说话|发言|出声))",
     ),
     (
@@ -136,14 +146,17 @@ _MEANT_WORDS = (
         r"|(?:answer|reply)(?:ing)?(?: (?:to )?questions)?(?= (?:nobody|no one|unasked|unprompted"
         r"|without|that)))(?: (?:(?:that )?(?:nobody|no one) (?:has )?ask(?:ed|s) you|unasked"
         r"|uninvited|unprompted|without being asked))?"
-        r"|(?:请|你|以后)*(?:别|不要|不用)再?主动(?:插[话嘴]|回答|发言|说话|回复)(?:问题|别人|大家)?了?",
+        r"|(?:请|你|以后)*(?:别|不要|不用)再?主动(?:插[话嘴]|回答|发言|说话|回复)(?:问题|别人"
+        r"|大家)?了?",
     ),
     (
         CommandName.MEMORY,
         r"(?:so )?what (?:all )?do you (?:know|remember|have)(?: stored| saved)? (?:about|of|on) me"
         r"|what have you (?:remembered|stored|kept|saved) (?:about|of) me"
-        r"|你?(?:都|还)?(?:知道|记住了?|记得|存了|了解)我?(?:的|些|都)*(?:哪些|什么|啥)(?:事情?|内容|信息)?"
-        r"|你?(?:都|还)?(?:知道|记住了?|记得|存了|了解)(?:我|关于我的?)(?:的|些|都)*(?:哪些|什么|啥)(?:事情?|内容|信息)?",
+        r"|你?(?:都|还)?(?:知道|记住了?|记得|存了|了解)我?(?:的|些|都)*(?:哪些|什么|啥)(?:事情?"
+        r"|内容|信息)?"
+        r"|你?(?:都|还)?(?:知道|记住了?|记得|存了|了解)(?:我|关于我的?)(?:的|些|都)*(?:哪些|什么"
+        r"|啥)(?:事情?|内容|信息)?",
     ),
 )
 _MEANT = tuple(
@@ -168,6 +181,11 @@ _OF_ITS_STATE = frozenset(
     {CommandName.QUIET, CommandName.RESUME, CommandName.SETTINGS, CommandName.MODE}
     | {CommandName.PROACTIVE, CommandName.WHY, CommandName.CONNECT}
 )
+_LEAD = re.compile(
+    r"\A(?:(?:ok(?:ay)?|all ?right|right|so|well|hey|hi|actually|now)\b[ ,.!]{0,3}"
+    r"|(?:好[了的]?|行了?|那)[，,。！! ]{1,3}){0,3}",
+    re.IGNORECASE,
+)
 _LONGEST_MEANT = 80
 _SIGNS = " .,!?;:。，！？；：~～…"
 
@@ -176,7 +194,7 @@ def command_meant(text: str) -> Command | None:
     """The command that `text` asks for as a whole: a digest of today, one's own memory, silence."""
     if len(text) > _LONGEST_MEANT:
         return None
-    words = " ".join(text.split()).strip(_SIGNS)
+    words = _LEAD.sub("", " ".join(text.split())).strip(_SIGNS)
     for name, pattern in _MEANT:
         if match := pattern.match(words):
             argument = _argument_meant(name, match)

@@ -75,7 +75,7 @@ DELETE = re.compile(
 CORRECTS = re.compile(
     r"\W*(?:no|nope|wrong|actually|correction|sorry|(?:that|this)(?:['’]s| is) (?:not right|wrong)"
     r"|(?=(?:it|that)(?:['’]s| is) (?:actually|really|now)\b)|不对|不是(?!吗)|错了|不(?=[，,。])"
-    r"|更正|说错了"
+    r"|更正(?:一下)?|说错了"
     r"|其实|实际上)[\s,.;:，。：；]*(?:i (?:meant|mean)\b[\s,:]*|我(?:是说|的意思是))?"
     r"(?:(?:it|that|this)(?:['’]s| is)?(?: (?:now|actually"
     r"|really))?\b)?"

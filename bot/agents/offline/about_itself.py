@@ -36,11 +36,12 @@ _QUESTIONS = tuple(
         (
             "no-members",
             r"who(?:['’]s| is| are|['’]re)(?: all| else)?(?: the (?:members|people))?"
-            r" (?:in|of|part of) (?:this|the|our) (?:group|chat)|who(?:['’]s| is) (?:all )?here"
+            r" (?:in|of|part of) (?:this|the|our) (?:group|chat)|who(?: else)?(?:['’]s"
+            r"| is) (?:else )?(?:all )?(?:in )?here"
             r"|(?:list|show)(?: me)? (?:all )?(?:the )?(?:group )?members(?: of this (?:group"
             r"|chat))?"
             r"|how many (?:people|members)(?: are)? (?:here|in (?:this|the) (?:group|chat))"
-            r"|(?:这个|本)?群里?(?:现在)?(?:都)?有(?:谁|哪些人|多少人|几个人)"
+            r"|(?:这个|本)?群里?(?:现在)?(?:都|还)?有(?:谁|哪些人|多少人|几个人)"
             r"|群成员(?:有)?(?:哪些|谁)?",
         ),
         (
@@ -55,6 +56,15 @@ _QUESTIONS = tuple(
             r"|把.{0,15}(?:会议?|日程).{0,4}(?:取消|推迟|改到).{0,12}"
             r"|(?:请|帮我|把){0,3}.{0,15}(?:任务|待办)(?:已经)?(?:标记?[成为])?(?:完成|做完"
             r"|搞定)了?",
+        ),
+        (
+            "no-messages",
+            r"(?:please |can you |could you ){0,3}(?:tell|message|text|dm|write to|send)"
+            r" (?!me\b|us\b|everyone\b)(?:a message to )?@?(?-i:[A-Z]\w+"
+            r"|[\u4e00-\u9fff]{2,4})\b.{0,200}"
+            r"|(?:请|帮我|麻烦){0,2}(?:告诉|转告|通知)(?!我|大家)\s?\S.{1,100}"
+            r"|(?:请|帮我|麻烦){0,2}给(?!我|大家).{1,12}?(?:发|捎)(?:一?[条个])?(?:消息|信息"
+            r"|微信|话).{0,60}",
         ),
         (
             "no-undo",

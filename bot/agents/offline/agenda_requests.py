@@ -40,15 +40,17 @@ _FREE = (
     re.compile(
         rf"^(?:what(?:['’]s| is) (?:on |in )?|show (?:me )?|check )?my (?:calendar|schedule|agenda)"
         rf"(?P<when>(?: {_WHEN}.*)?)(?P<who>)(?P<when2>)$"
+        rf"|^do i have (?:anything|something|(?:any )?(?:meetings?|plans|appointments)|a meeting)"
+        rf"(?P<when6> {_WHEN}.*)$"
         rf"|^what(?:['’]s| is) (?:coming up|planned)(?P<when4> {_WHEN}.*)$"
         rf"|^what (?:meetings|events) do i have(?P<when3>(?: {_WHEN}.*)?)$",
         re.I | re.S,
     ),
     re.compile(
         rf"^(?=我|{_DAY_ZH}"
-        rf"|.*日)我?(?P<when>{_DAY_ZH})?我?(?P<who>)(?P<when2>{_DAY_ZH})?的?(?:有什么|有哪些"
-        rf"|有几个)?"
-        r"(?:日程|日历|行程|安排|会议|会)(?:安排|表)?(?:有哪些|是什么|有什么)?[吗呢]?$",
+        rf"|.*日)我?(?P<when>{_DAY_ZH})?我?(?P<who>)(?P<when2>{_DAY_ZH})?的?(?:有没有|有什么"
+        rf"|有哪些|有几个|有)?"
+        r"(?:日程|日历|行程|安排|会议|会|(?<=有)[事约](?=吗))(?:安排|表)?(?:有哪些|是什么|有什么)?[吗呢]?$",
         re.S,
     ),
     re.compile(
@@ -57,6 +59,20 @@ _FREE = (
         r"(?:吗|么|呢|的|没有|没)*$",
         re.S,
     ),
+)
+_FIND_TIME = re.compile(
+    rf"^(?:find|suggest) (?:a |some |me a )?(?:free )?(?:time|slot)(?: (?:for|with) (?P<who>.+?))?"
+    rf"(?P<when> {_WHEN}.*)$"
+    rf"|^找(?:一?个)?(?P<when_zh>{_DAY_ZH})?我?(?:和|跟|与)(?P<who_zh>.+?)(?:都|一起)?有空的时[间候]$",
+    re.I | re.S,
+)
+# “put the dentist in my calendar for Friday at 3”
+_ENTER = re.compile(
+    r"^(?:put|add|enter|block) (?P<title>.{1,80}?) (?:in|on|to|into) (?:my|the) calendar"
+    r" (?P<when>.{1,60})$"
+    rf"|^(?P<when_zh>{_DAY_ZH}{_TIME_ZH})在?(?:我的)?日[历程][里上中]?(?:加上?|添加|记上?)"
+    r"(?P<title_zh>.{1,80})$",
+    re.I | re.S,
 )
 _DUE = re.compile(
     r"^(?:what|which)(?:['’]s| is| are| do i have| tasks are)?(?: my)?(?: open)?(?: tasks?)?"
@@ -149,8 +165,34 @@ def agenda_call(question: str, before: str = "") -> Call | None:
     this”)."""
     words = _POLITE_AGENDA.sub("", question.strip()[:_LONGEST]).rstrip("?？.。!！ ")
     return (
-        _free_call(words) or _due_call(words) or _booking_call(words) or _task_call(words, before)
+        _find_time_call(words)
+        or _enter_call(words)
+        or (
+            _free_call(words)
+            or _due_call(words)
+            or _booking_call(words)
+            or _task_call(words, before)
+        )
     )
+
+
+def _find_time_call(words: str) -> Call | None:
+    match = _FIND_TIME.search(words)
+    if not match:
+        return None
+    who = ["me", *_people(match["who"] or match["who_zh"] or "")]
+    when = (match["when"] or match["when_zh"] or "").strip()
+    return Call("look_at_calendar", {"who": who, "when": when or "this week"})
+
+
+def _enter_call(words: str) -> Call | None:
+    match = _ENTER.search(words)
+    if not match:
+        return None
+    title, at = match["title"] or match["title_zh"], match["when"] or match["when_zh"]
+    at = re.sub(r"^(?:for|on|at) ", "", at.strip())
+    arguments = {"title": _bare_title(title), "at": at, "with_whom": [], "minutes": _HOUR}
+    return Call("book_meeting", arguments)
 
 
 def _free_call(words: str) -> Call | None:
@@ -158,7 +200,7 @@ def _free_call(words: str) -> Call | None:
         if match := pattern.search(words):
             groups = match.groupdict()
             who = _people(groups["who"] or groups.get("who2") or "")
-            names = ("when", "when2", "when3", "when4", "when5")
+            names = ("when", "when2", "when3", "when4", "when5", "when6")
             when = next(filter(None, (groups.get(one) for one in names)), "")
             return Call("look_at_calendar", {"who": who, "when": when.strip() or "today"})
     return None

@@ -63,9 +63,11 @@ _RULES_EN = (
     (
         "help",
         r"(?:what can you do(?: for (?:me|us))?|what do you do|how do you work|who are you"
-        r"|what are you|help(?: me)?|i need (?:some )?help(?: with .{1,40})?"
+        r"|what are you|help(?: me)?|i don['’]?t (?:understand|get it)"
+        r"|i need (?:some )?help(?: with .{1,40})?"
         r"|how (?:do|can|should) i (?:use|set|create|make|add|delete|remove|change|cancel|list"
-        r"|find|move|edit|tag|rename|see) (?:\w+ ){0,3}(?:notes?|reminders?|tasks?|digests?|you"
+        r"|find|move|edit|tag|rename|see|turn o(?:n|ff)|enable|disable|stop|start|schedule"
+        r"|get) (?:\w+ ){0,3}(?:notes?|reminders?|tasks?|digests?|you"
         r"|this bot)"
         r"|how can you help(?: me| us)?"
         r"|what (?:else )?can i ask(?: you)?)",
@@ -122,7 +124,7 @@ _RULES_EN = (
     ("write", r"(?:change|set|update|replace) the TEXT of REF (?:to|with):? BODY"),
     ("write", r"(?:change|set|update) (?:the|its) TEXT to:? BODY"),
     ("write", r"CHANGE(?:change |set )?(?:the|its) TEXT to:? BODY"),
-    ("write", r"(?:change|update|set) REF (?:to(?: say)?|so (?:that )?it says):? BODY"),
+    ("write", r"(?=.{1,60}\bnotes? )(?:change|update|set) REF (?:to(?: say)?|so it says):? BODY"),
     (
         "append",
         r"(?:add|append) (?P<body>[\"“'].+?[\"”']|(?:the |a )?(?:line|text|sentence)"
@@ -149,7 +151,8 @@ _RULES_ZH = (
     (
         "help",
         r"(?:都|究竟|到底)?(?:能|会|可以)(?:帮我|为我)?(?:做|干)?(?:些|点)?(?:什么|啥)(?:事情?|忙)?"
-        r"|帮帮我|(?:怎么|如何|怎样)(?:用你|.{0,8}(?:笔记|提醒|任务|摘要|待办).{0,6})"
+        r"|帮帮我|(?:我)?(?:没听懂|听不懂|看不懂|没看懂|不明白)|(?:怎么|如何|怎样)(?:用你"
+        r"|.{0,8}(?:笔记|提醒|任务|摘要|待办).{0,6})"
         r"|.{0,6}(?:笔记|提醒|任务|摘要|待办)(?:功能)?(?:怎么|如何)(?:用|设|建|删|改|弄).{0,4}"
         r"|(?:有)?(?:什么|哪些)功能|怎么用|是谁|帮助|使用说明|(?:能|可以)怎么(?:帮我|用)",
     ),
@@ -199,6 +202,7 @@ _RULES_ZH = (
     ("name", r"(?:把|将|给)?REF的?(?:标题|名字)RENAME[:：\s]*TITLE"),
     ("name", r"(?:把|将)?(?:标题|名字)RENAME[:：\s]*TITLE"),
     ("name", r"(?:把|将|给)?REF(?:重命名为|改名为|改名叫|改名成|更名为|改叫)[:：\s]*TITLE"),
+    ("name", r"(?:改名|重命名)(?:叫|为|成)[:：\s]*TITLE"),
     ("name", r"重命名REF(?:为|成)[:：\s]*TITLE"),
     ("write", r"(?:把|将|给)?REF的?TEXT(?:RENAME|写成|写为|设为)[:：\s]*BODY"),
     (
@@ -220,7 +224,7 @@ _RULES_ZH = (
     ("drop", r"DROP(?:掉|了)?REF"),
     ("share", r"(?:把|将)?REF(?:分享|共享)(?:给.*|到.*)?"),
     ("share", r"(?:分享|共享)REF(?:给.*|到.*)?"),
-    ("show", r"(?:看看|看一下|打开|显示|读一下|读|查看)REF(?:的内容)?"),
+    ("show", r"(?:看看|看一下|打开|显示|[读念](?:一下)?|查看)REF(?:的内容)?"),
     ("show", r"REF(?:里面?)?(?:的内容)?(?:是|写了?|说了?)(?:些)?什么(?:内容)?"),
     (
         "show",

@@ -17,7 +17,8 @@ _POLITE = r"^\W*(?:(?:please|can you|could you|ok|okay|so|and|also|fyi|by the wa
 _POLITE_ZH = r"^\W*(?:请|麻烦|帮我|你|一定|要|把)*"
 _KEEP_ZH = r"(?:记住|记一下|记着|记得(?!吗)|记下来?)"
 _REMEMBER = re.compile(
-    rf"{_POLITE}(?:remember|note|keep in mind)(?:\s+that)?\b[\s:,]*(.+)"
+    rf"{_POLITE}(?:remember|note|keep in mind|(?:save|keep|store) (?:this|that)(?=:))(?:\s+that)?\b"
+    r"[\s:,]*(.+)"
     rf"|{_POLITE_ZH}{_KEEP_ZH}[，,：:\s]*(.+)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -75,8 +76,10 @@ _REQUEST = re.compile(
     r"|mute|unmute|disconnect|snooze|undo|arrange)\b(?!\s+(?:that|it),)"
     r"|^\W*i(?:['’]d| would)? (?:need|want|like)(?: some)? (?:help|a hand|you|to)\b"
     r"|^\W*(?:请|麻烦|帮我|帮忙|给我|把|能否|能不能)"
-    r"|^\W*(?:找(?:一?下|找|出|到)|搜索?|查(?:一?下|查|找|询|看)|看看|看一下|列出|列一下|显示|总结|概括"
-    r"|翻译|写一|建一|创建|新建|再[建来]|取消(?!了)|关掉(?!了)|用[中英]文|说[中英]文|加个|定个|设个|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
+    r"|^\W*(?:找(?:一?下|找|出|到)|搜索?|查(?:一?下|查|找|询|看)|看看|看一下|列出|列一下|显示"
+    r"|总结|概括"
+    r"|翻译|写一|建一|创建|新建|再[建来]|取消(?!了)|关掉(?!了)|用[中英]文|说[中英]文|加个|定个"
+    r"|设个|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
     r"|打开|分享给|对比|讲讲|算一?下|忘掉|忘记)",
     re.IGNORECASE,
 )
@@ -84,27 +87,33 @@ _STATES = re.compile(
     r"(?:\b(?:is|are|was|were|am|has|have|had|will|moved?|moves|changed|switched|takes?|costs?"
     r"|starts?|begins?|ends?|opens?|closes?|leaves?|lives?|works?|owns?|leads?|runs?|likes?"
     r"|loves?|hates?|prefers?|needs?|uses?|meets?|became|joined|left|postponed|delayed|cancelled"
-    r"|canceled|decided|agreed|booked|renamed|reviews?|means|belongs?|speaks?|went|got)\b|['’](?:s|re|m)\b)"
-    r"|[是在有为叫姓住]|喜欢|改到|改成|改为|换成|换到|推迟|提前|挪到|延期|定于|取消了|负责|需要|等于|属于|搬到|离职|请假|休假|出差|到期",
+    r"|canceled|decided|agreed|booked|renamed|reviews?|means|belongs?|speaks?|went|got)\b"
+    r"|['’](?:s|re|m)\b)"
+    r"|[是在有为叫姓住]|喜欢|改到|改成|改为|换成|换到|推迟|提前|挪到|延期|定于|取消了|负责|需要"
+    r"|等于|属于|搬到|离职|请假|休假|出差|到期",
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"\b(?:moved|changed|switched|swapped|postponed|delayed|rescheduled|renamed?|raised|lowered|rose"
+    r"\b(?:moved|changed|switched|swapped|postponed|delayed|rescheduled|renamed?|raised|lowered"
+    r"|rose"
     r"|shortened|extended|reduced|increased|cut to"
     r"|went (?:up|down)|cancelled|canceled|now|again|no longer|any ?more|instead|became|after all"
     r"|(?:from|since|as of) (?:this |next |last )?(?:today|yesterday|morning|week|month|\w+day)"
     r"|replaced|replaces|retired|left|lost|gone|t(?:akes|ook) over|these days|late|wrong)\b"
     r"|,\s*not\b"
-    r"|改(?![进善革天日编良])|换(?:[成到为了给用]|\s?[a-z0-9])|推迟|提前|挪到|延期|取消了?|不再|不(?:[用必能会]|需要?|可以)[^，,。]{0,8}了|缩短|延长"
+    r"|改(?![进善革天日编良])|换(?:[成到为了给用]|\s?[a-z0-9])|推迟|提前|挪到|延期|取消了?|不再"
+    r"|不(?:[用必能会]|需要?|可以)[^，,。]{0,8}了|缩短|延长"
     r"|[砍减增加提缩扩][少高大]?[到至为成]|现在|更新为|变成|搬到|[涨降升调]到"
-    r"|[涨降]价|晚点|[写说发记弄搞]错|停用|[今明昨]天起|[周月].?起|下线|离职|退出|接替|不[当用]了|没空|病了",
+    r"|[涨降]价|晚点|[写说发记弄搞]错|停用|[今明昨]天起|[周月].?起|下线|离职|退出|接替"
+    r"|不[当用]了|没空|病了",
     re.IGNORECASE,
 )
 _LEAD_IN = re.compile(
     r"^\W*(?:hey|hi|hello)\s+\w{1,20}\s*[,:!]\s*"
     r"|^\W*(?:(?:heads[ -]up|by the way|btw|fyi|oh|ah|hey|hold on|wait"
     r"|(?:and |quick |small )*update|just so you know|one more thing)\b[\s,:!-]+)+"
-    r"|^[^，,：:。]{0,5}(?:提醒|说|补充|通知|更新|改|同步|报告|注意|等)(?:大家)?一下(?:大家)?[，,：:！]\s*"
+    r"|^[^，,：:。]{0,5}(?:提醒|说|补充|通知|更新|改|同步|报告|注意"
+    r"|等)(?:大家)?一下(?:大家)?[，,：:！]\s*"
     r"|^(?:提个醒|请?注意|等等|对了|顺便说?|补充|更新|通知)[，,：:！]\s*",
     re.IGNORECASE,
 )
@@ -114,7 +123,8 @@ _VERB = re.compile(
     r"|(?<!\s)\s+(?:(?:has|have|is|was)\s+)?(?:been\s+)?"
     r"(?:moved|changed|switched|postponed|delayed)\s+(?=to\b)"
     r"|(?<!\s)\s*(?:=|(?<!\d)[:：]|[:：](?!\d))\s*"  # the sign in “9:50” parts nothing
-    r"|(?:已经?|现在|又)?(?:改到|改成|改为|换成|换到|推迟到|提前到|挪到|延期到|搬到|定在|定于)了?|是|在|叫|为|有",
+    r"|(?:已经?|现在|又)?(?:改到|改成|改为|换成|换到|推迟到|提前到|挪到|延期到|搬到|定在"
+    r"|定于)了?|是|在|叫|为|有",
     re.IGNORECASE,
 )
 _PREPOSITION = re.compile(r"(?:on|at|in|by|to|for|from|with|until)\b\s*", re.IGNORECASE)
@@ -124,9 +134,13 @@ _SAYS_NO_TOPIC = frozenset(
 )
 # What is said to the bot, or says something only together with what was said before.
 _OF_THE_TALK = re.compile(
-    r"^\W*(?:you|your|(?:(?:and|but|so) )?(?:that|this|it|these|those|there|he|she|they)"
+    r"^\W*(?:(?:ok(?:ay)?|so|well|and|but)\W+)*(?:you|your|(?:(?:and|but|so) )?(?:that|this|it"
+    r"|these|those|there|he|she|they)"
     r"(?=\s+(?:is|are|was|were|has|have|had|will|wo|did|does)\b|['’]))(?:\b|['’])"
-    r"|^\W*(?:[你您]|还是|就[要按这在]?|只|别|不要|不用|先|再|在[那这它]|我(?:问|说|想说|是说|要)的)"
+    r"|^\W*(?:[你您]|还是|就[要按这在]?|只|别|不要|不用|先|再|在[那这它]|我(?:问|说|想说|是说"
+    r"|要)的)"
+    r"|^\W*(?:改[名成到为]|换[成到个]|[找列查发]个|[找念读查写发整回翻转](?:一下|出|给|顾|译|理"
+    r"|告)|告诉|通知)(?!.*了(?:\W|$))"
     r"|[吧吗呢][\s。.!！~～]*$|来着",
     re.IGNORECASE,
 )

@@ -323,7 +323,9 @@ def _of_itself(situation: Situation) -> str:
         return ""
     answer = _last_answer(situation)
     sources = tuple(one for one in _statements(situation) if quotes(answer, one.text))
-    return _fact_answer(situation, "from-before", sources[-1:]) if sources else ""
+    if not sources:
+        return say("no-source", language)
+    return _fact_answer(situation, "from-before", sources[-1:])
 
 
 def _small_talk(situation: Situation) -> str:

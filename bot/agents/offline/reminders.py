@@ -28,7 +28,8 @@ _PEOPLE = r"(?:(?:[、和与,，\s]| and )*@[^\s@,，、]+)*"
 # Somebody by name: with a capital letter, or in Chinese characters within English words.
 _NAME = r"(?-i:[A-Z][a-z]+(?:[-'’ ][A-Z][a-z]+)*)"
 _NO_NAME = (
-    r"(?!(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|next|every|this|that|at\b"
+    r"(?!(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|next|every|this|that"
+    r"|at\b"
     r"|on\b|in\b|of\b|to\b|about\b|please)"
 )
 _SET = re.compile(
@@ -57,11 +58,14 @@ _LIST = re.compile(
     r"|\b(?:list|show|what|which|any)\b.{0,30}\breminders\b"
     r"|^\W*(?:(?:please|see|view|check|all|of|my|our|the)\b\W*){0,4}reminders(?: please)?\W*$"
     r"|^\W*do (?:i|we) have (?:any )?reminders(?: (?:today|tomorrow|left))?\W*$"
-    r"|\bwhat (?:will you|do you (?:have|need) to|are you going to) remind (?:me|us)"
+    r"|\bwhat (?:will you|do you (?:have|need) to|are you going to|did i (?:ask"
+    r"|tell) you to) remind"
+    r" (?:me|us)"
     r"(?: (?:of|about))?(?: (?:today|tomorrow))?\W*$"
     r"|(?:列出|看[看下]|看一下|查[看下]|查一下|显示|有哪些|有什么).{0,6}提醒"
     r"|提醒.{0,4}(?:列表|列[出一]|有哪些)|^\W*(?:我们?|这里|群里|所有|全部)的?提醒[吗呢]?\W*$"
-    r"|^(?:我们?|这里|群里|[今明后]天|[这本下]周)*(?:还?有没有|还有)(?:什么|别的|其他)?提醒[吗呢]?\W*$"
+    r"|^(?:我们?|这里|群里|[今明后]天|[这本下]周)*(?:还?有没有|还有)(?:什么|别的"
+    r"|其他)?提醒[吗呢]?\W*$"
     r"|提醒(?:我们?|大家)?(?:些|做|干)?(?:什么|哪些|啥)",
     re.IGNORECASE,
 )
@@ -72,10 +76,11 @@ _NTH = (
     r"|last)"
 )
 _CANCEL = re.compile(
-    r"^\W*(?P<zh_but>(?:[^，,。]{0,10}除了?|[只仅]保?留下?)[^。]{1,30}?(?:都|全部?|统统))(?:给我)?取消掉?[了吧啦]*\W*$"
+    r"^\W*(?P<zh_but>(?:[^，,。]{0,10}除了?|[只仅]保?留下?)[^。]{1,30}?(?:都|全部?"
+    r"|统统))(?:给我)?取消掉?[了吧啦]*\W*$"
     r"|\b(?:cancel|delete|remove|stop|drop|scrap|clear|get rid of|turn off|don['’]?t need"
     r"|never ?mind"
-    r"|skip)\b"
+    r"|skip|forget(?: about)?)\b"
     r"(?P<before>.{0,60}?)\breminders?\b(?P<en>.*)"
     rf"|\b(?:cancel|scrap|call off) (?P<one>(?:the|that) (?:[\w'’-]{{1,15}} ){{0,6}}one\b.{{0,40}}"
     r"|the (?:\d{1,3}(?:st|nd|rd|th)|first|second|third|fourth|fifth|last|next)"
@@ -90,11 +95,12 @@ _CANCEL = re.compile(
     rf"(?: (?:of|them|these|those|my|our|the|(?:on |for )?(?:{DAY_EN})(?:['’]s)?|ones?|please))*"
     rf"|(?:the |number )?{_NTH}(?: one)?"
     rf"(?:(?:,|,? and|,? &) (?:the |number )?{_NTH}(?: ones?)?)+)\W*$"
-    rf"|^\W*(?:请|麻烦|帮我|把)*(?P<zh_all>(?:{_DAY_ZH}的)?(?:[这那]?[两三][个条项]|全部|所有的?|统统|都)都?)"
+    rf"|^\W*(?:请|麻烦|帮我|把)*(?P<zh_all>(?:{_DAY_ZH}的)?(?:[这那]?[两三][个条项]|全部|所有的?"
+    rf"|统统|都)都?)"
     r"(?:给我)?取消掉?[了吧啦]*\W*$"
     rf"|取消(?P<zh_many>(?:{_DAY_ZH}的)?(?:[这那]?[两三][个条项]|全部|所有))\W*$"
     r"|(?:取消|删除|删掉|去掉)(?P<zh>.*?)的?提醒(?P<number> ?\d{1,3})?"
-    r"|把(?P<ba>.{0,40}?)的?提醒(?:给|都)?(?:取消|删除|删掉|去掉)"
+    r"|把(?P<ba>.{0,40}?)的?提醒(?:给|都)?(?:取消|删除|删掉|删|去掉)"
     r"|把(?P<ba_nth>[^，。,.]{1,20}(?:[个条项]|的))(?:给|都)?取消掉?\W*$"
     r"|取消(?P<nth>[^，。,.]{1,20}(?:[个条项]|的))\W*$"
     rf"|(?:删除|删掉|去掉)(?P<zh_day>{_DAY_ZH}"
@@ -111,14 +117,22 @@ _NO_MORE = re.compile(
     re.IGNORECASE,
 )
 _CHANGE = re.compile(
-    r"\b(?:move|push|change|postpone|reschedule|shift)\b(?P<before>.{0,60}?)\breminder\b(?P<en>.{0,200}?)"
+    r"\b(?:move|push|change|postpone|reschedule"
+    r"|shift)\b(?P<before>.{0,60}?)\breminder\b(?P<en>.{0,200}?)"
     r"\bto (?P<to>.+)"
-    r"|\b(?:move|push|postpone|reschedule|shift) "
+    r"|\b(?:move|push|change|postpone|reschedule|shift) "
     r"(?P<one>(?:the|that) (?:[\w'’-]{1,15} ){0,6}one\b.{0,40}?) to (?P<oto>.+)"
     r"|\A把(?P<nth>[^，。,.]{1,20}[个条项])(?:改到|推迟到|提前到|挪到)(?P<nto>.+)"
     r"|\A把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)"
     r"|\A把?(?P<of>[^，。,.]{1,20}的)(?:改到|推迟到|提前到|挪到)(?P<ofto>[^，。,.]+)",
     re.IGNORECASE | re.DOTALL,
+)
+# “delay the plumber reminder by half an hour”
+_LATER = re.compile(
+    r"\b(?:delay|postpone|push|move|snooze)\b(?: back)?(?P<before>.{0,60}?)\breminder\b(?: back)?"
+    r" (?:by|for) (?P<by>[\w .]{1,30})"
+    r"|\A把?(?P<zh>.{0,40}?)的?提醒(?:时间)?(?:推迟|延后|往后推)(?P<zby>[^到，。]{1,12}?)吧?\W*\Z",
+    re.IGNORECASE,
 )
 _NEW_TIME = ("to", "oto", "nto", "zto", "ofto")
 _HALVES = {True: ("in the morning", "in the evening"), False: ("早上", "下午")}
@@ -127,7 +141,7 @@ _ARTICLE = re.compile(r"^\W*(?:the|my|our|that|this|a)\b\s*", re.IGNORECASE)
 # One of these stands in each of the patterns above, which take longer to try.
 _MAY_WISH = re.compile(
     r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|delete|remove|drop|scrap"
-    r"|never ?mind|skip|move|push|postpone|reschedule|shift|提醒|叫|喊|通知|呼|取消|删|去掉"
+    r"|never ?mind|skip|move|push|change|postpone|reschedule|shift|提醒|叫|喊|通知|呼|取消|删|去掉"
     r"|[改推提挪].{0,1}到"
 )
 _EDGES = re.compile(
@@ -137,7 +151,8 @@ _EDGES = re.compile(
     r"|(?:[\s,，。:：;；、.!！?？~～-]|\b(?:please|pls|at|on|by|and|thx"
     r"|cheers|ta|ok(?:ay)?|if (?:you can|possible)"
     r"|(?:thanks|thank you)(?: a lot| so much| very much| in advance)?)\b|[吧哦哈啊呀哟啦]"
-    r"|(?:谢谢|多谢|非常感谢|感谢)[你您]?|到时候?|拜托了?|辛苦了|(?:可以|好|行)[吗么]|[别不]要?(?:让我|给)?忘了|一下)+$",
+    r"|(?:谢谢|多谢|非常感谢|感谢)[你您]?|到时候?|拜托了?|辛苦了|(?:可以|好|行)[吗么]"
+    r"|[别不]要?(?:让我|给)?忘了|一下)+$",
     re.IGNORECASE,
 )
 _POLITE = re.compile(
@@ -172,8 +187,8 @@ DAYS = (*DATE_EXPRESSIONS, *DAY_EXPRESSIONS)
 
 @dataclass(frozen=True, slots=True)
 class ReminderWish:
-    """What somebody wants done with reminders: set, list, change or cancel. `about` are words that
-    name one; `text` is what is said besides."""
+    """What somebody wants done with reminders: set, list, change, later or cancel. `about` are
+    words that name one; `text` is what is said besides."""
 
     kind: str
     text: str = ""
@@ -186,7 +201,12 @@ def reminder_wish(question: str) -> ReminderWish | None:
     if len(question) > _LONGEST_WISH or not _MAY_WISH.search(question.lower()):
         return None
     question = question.replace(_HERE, " ")
-    if match := _CHANGE.search(question):
+    if match := _LATER.search(question):
+        span = f"in {match['by']}" if match["by"] else f"{match['zby']}后"
+        return ReminderWish(
+            "later", span, about=_bare_reminder(match["before"] or match["zh"] or "")
+        )
+    if (match := _CHANGE.search(question)) and (not match["one"] or _names_time(match["oto"])):
         return ReminderWish("change", _new_time(match), about=_about(match))
     if match := _LIST.search(question):
         return ReminderWish("list", question, about=match["en"] or match["zh"] or "")
@@ -202,6 +222,11 @@ def reminder_wish(question: str) -> ReminderWish | None:
     whom = ([_PRONOUNS[wish_words]] if wish_words else []) + names or ["me"]
     rest = f"{question[: match.start()]} {_HERE} {question[match.end() :]}"
     return ReminderWish("set", _POLITE.sub("", rest), tuple(whom))
+
+
+def _names_time(words: str) -> bool:
+    is_day = any(named_days(words, DAYS, ANY_DAY.date()))
+    return is_day or read_moment(words, ANY_DAY).problem in ("", "halves")
 
 
 def _new_time(match: re.Match[str]) -> str:
@@ -282,7 +307,10 @@ def _on_one(
         return f"{say('ask-which', language)}\n\n{list_result.tell(language)}"
     if reminder_wish.kind == "cancel":
         return Call("cancel_reminder", {"reminder_id": choices[0].id})
-    time = _moved(reminder_wish.text, choices[0].at, now)
+    if reminder_wish.kind == "later":
+        time = read_moment(reminder_wish.text, choices[0].at or now)
+    else:
+        time = _moved(reminder_wish.text, choices[0].at, now)
     if time.problem:
         return say(f"ask-{time.problem}", language)
     often = {"repeats": time.repeats} if time.repeats != "once" else {}

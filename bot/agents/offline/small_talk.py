@@ -7,13 +7,15 @@ import re
 _ANYBODY = r"(?:\s+(?:there|all|everyone|everybody|team|again))?"
 _GREETING = re.compile(
     rf"\W{{0,9}}(?:hello|hi|hey|good\s+(?:morning|afternoon|evening|day)){_ANYBODY}\W{{0,9}}"
-    r"|\W{0,9}(?:(?:你|您|大家)好[呀啊哦]?|嗨|哈[喽啰]|早[啊呀]?|早安|(?:早上|上午|中午|下午|晚上)好|在吗)\W{0,9}",
+    r"|\W{0,9}(?:(?:你|您|大家)好[呀啊哦]?|嗨|哈[喽啰]|早[啊呀]?|早安|(?:早上|上午|中午|下午"
+    r"|晚上)好|在吗)\W{0,9}",
     re.IGNORECASE,
 )
 _THANKS = re.compile(
     r"\W{0,9}(?:many\s+|ok,?\s+|great,?\s+)?(?:thanks|thank\s+you|thx|cheers)"
     r"(?:\s+(?:so\s+much|very\s+much|a\s+lot|again))?\W{0,9}"
-    r"|\W{0,9}(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了|辛苦了?)[你您啦了啊大家]*(?:[，,]?帮了?大忙了?)?\W{0,9}",
+    r"|\W{0,9}(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了"
+    r"|辛苦了?)[你您啦了啊大家]*(?:[，,]?帮了?大忙了?)?\W{0,9}",
     re.IGNORECASE,
 )
 _BYE = re.compile(
@@ -26,7 +28,8 @@ _PRAISE = re.compile(
     r"\W{0,9}(?:ok(?:ay)?|alright|all right|got it|great|nice|cool|perfect|awesome"
     r"|good (?:job|bot)|well done|lol|haha+"
     r"|sounds good|never ?mind|nvm|no worries)(?: then| thanks| job| work)?\W{0,9}"
-    r"|\W{0,9}(?:好的?|嗯+|行|收到|知道了|明白了?|可以|没事了?|算了|不用了|哈哈+|(?:干得|真)?不错|真?棒|太好了|干得好|厉害)[呀啊吧哦了的]?\W{0,9}|[\s👍👌🙏🎉❤️😀-😊]+",
+    r"|\W{0,9}(?:好的?|好[嘞滴哒]|嗯+|行|收到|知道了|明白了?|可以|没事了?|算了|不用了|哈哈+"
+    r"|(?:干得|真)?不错|真?棒|太好了|干得好|厉害)[呀啊吧哦了的]?\W{0,9}|[\s👍👌🙏🎉❤️😀-😊]+",
     re.IGNORECASE,
 )
 _HOW_ARE_YOU = re.compile(
@@ -37,11 +40,13 @@ _HOW_ARE_YOU = re.compile(
 _ASKS_CLOCK = re.compile(
     r"\W*(?:what(?:['’]s| is) the (?:time|date)|what (?:time|day|date) is (?:it|today))"
     r"(?: (?:now|today|right now))*\W*"
-    r"|\W*(?:现在|今天)?(?:是)?(?:几点|什么时间|几号|几月几[号日]|星期几|周几|礼拜几|什么日子)[了钟啊呢]*\W*",
+    r"|\W*(?:现在|今天)?(?:是)?(?:几点|什么时间|几号|几月几[号日]|星期几|周几|礼拜几"
+    r"|什么日子)[了钟啊呢]*\W*",
     re.IGNORECASE,
 )
 _ASKS_SOURCE = re.compile(
-    r"\W*(?:who (?:said|told you|says) (?:that|so|this|it)|says who|how do you know(?: that)?"
+    r"\W*(?:who (?:said|told you|says) (?:that|so|this|it)|says who|how d(?:o"
+    r"|id) you know(?: that)?"
     r"|are you (?:really )?sure(?: about that)?|where (?:did you get"
     r"|do you have) that(?: from)?)\W*"
     r"|\W*(?:这(?:是|话是)?)?谁(?:说|告诉你)的?\W*|\W*你?(?:怎么|从哪儿?里?)知道的?\W*"

@@ -50,7 +50,6 @@ def test_a_day_is_nobodys_name(question: str) -> None:
     "question",
     [
         "why did you remind us?",
-        "what did I ask you to remind me of?",
         "你刚才提醒了谁？",
         "the launch is on 3 March",
         "别忘了",

@@ -47,7 +47,9 @@ def kind(text: str) -> str:
         return tools.get(step.tool) or ("note" if "note" in step.tool else step.tool)
     texts = {"not-here": "forget", "only-read": "model", "greeting": "talk", "thanks": "talk"}
     texts |= {"acknowledged": "talk", "goodbye": "talk", "forget-what": "forget"}
-    texts |= dict.fromkeys(("about-privacy", "no-members", "no-agenda-change", "no-undo"), "itself")
+    texts |= dict.fromkeys(
+        ("about-privacy", "no-members", "no-agenda-change", "no-undo", "no-messages"), "itself"
+    )
     keys = {say(key, language): name for key, name in texts.items() for language in LANGUAGES}
     about_me = {say("about-me", language, name="Memo"): "itself" for language in LANGUAGES}
     return {**keys, **about_me}[step]
@@ -599,6 +601,11 @@ def test_without_reminders_nobody_is_asked_which_one() -> None:
         ("把周五那个改到周一", {"reminder_id": "tm_b", "at": "2026-11-30T15:00"}),
         ("move the Friday one to 11:30", {"reminder_id": "tm_b", "at": "2026-12-04T11:30"}),
         ("把周五那个改到十一点半", {"reminder_id": "tm_b", "at": "2026-12-04T11:30"}),
+        (
+            "delay the deck reminder by half an hour",
+            {"reminder_id": "tm_b", "at": "2026-12-04T15:30"},
+        ),
+        ("报价的提醒推迟两天", {"reminder_id": "tm_c", "at": "2027-03-05T10:00"}),
     ],
 )
 def test_the_one_of_a_day_is_moved(question: str, call: dict[str, str]) -> None:
