@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from bot.process import plan
+from bot.process.log_lines import write_event
 from bot.process.plan import ProcessPlan
 from bot.process.programs import Program, die_with_parent
 from bot.process.supervisor import Supervisor
@@ -24,6 +25,7 @@ from memory.backends.embedded import Launch, Server, open_lock
 from memory.errors import ServerRefused
 
 _PREDECESSOR_S = 20.0
+_SILENT_S = 2.0
 _LOOK_S = 0.1
 
 
@@ -85,11 +87,15 @@ def _taken_over(server: Server) -> Launch:
 def _be_the_only_one(data_dir: Path, *, for_ever: bool) -> None:
     """One bot in one DATA_DIR; one that is about to end is waited for. The lock goes with us."""
     lock = open_lock(data_dir, ".supervisor.lock")
-    deadline = time.monotonic() + _PREDECESSOR_S
+    start = time.monotonic()
+    deadline, is_said = start + _PREDECESSOR_S, for_ever
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            if not is_said and time.monotonic() > start + _SILENT_S:
+                write_event("supervisor.waiting", reason=f"another bot runs in {data_dir}")
+                is_said = True
             if not for_ever and time.monotonic() > deadline:
                 raise ServerRefused(
                     f"another bot runs in {data_dir}: stop it first, or set another DATA_DIR"
