@@ -33,7 +33,7 @@ FIGURE = re.compile(
 _CERTAIN = frozenset(("when", "money", "percent", "place", "color", "company"))
 _BEGINNING = 5  # words of which so many letters agree are forms of one
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ed|es|s|e)$")
-_CODE = re.compile(r"[a-z]+-\d+")
+_CODE = re.compile(r"(?<![a-z])[a-z]{1,12}-\d+")
 _TOKEN = re.compile(r"[a-z]+|\d+|[\u3400-\u9fff]")
 _ALIKE = 0.5  # of the words of two sentences
 
