@@ -17,6 +17,7 @@ from memory.recall.stated_facts import values_of_kinds
 
 _POINTS_BACK = re.compile(
     r"^\*(?=\w)|^\d[\d.,:]*(?: (?:pls|please|instead|then|now)\b|$)"
+    r"|^(?:ok(?:ay)?|fine|sure|agreed|alright)\b[\s,]*(?:\d|let['’]s\b)|^[行好成]的?[，,\s]*那"
     r"|^\W*(?:(?:sorry|sry|oops|ok(?:ay)?|oh|no|nope|wait|well|scratch that)\b[\s,.:;]*)*"
     r"(?:(?:make|scratch|keep) (?:it|that)\b|(?:it|that|this)(?:['’]s| is| was)\b|back to\b"
     r"|(?:we )?(?:stay|stick|go back|are back|['’]re back)\b)"
@@ -52,6 +53,8 @@ def referent_place(text: str, earlier: Sequence[str], is_own: Sequence[bool]) ->
     denied = [_tokens(match[1] or match[2]) for match in _DENIED.finditer(text)]
     values = _value_pairs(text)
     kinds = statement_kinds(text)
+    if values and values <= _value_pairs(earlier[-1] if earlier else ""):
+        return -1  # “ok, 12 March it is”
     for n in places:
         if any(words and words <= _tokens(earlier[n]) for words in denied):
             return n
