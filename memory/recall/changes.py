@@ -262,8 +262,13 @@ def _may_follow(later: StatedFact, earlier: StatedFact) -> bool:
         for one in (kinds, was)
     ]
     if any(amounts):
-        return all(amounts)
+        return all(amounts) and not (_counted(kinds) and "number:" in was)
     return True
+
+
+def _counted(kinds: set[str]) -> set[str]:
+    """Those of `kinds` that count things: “300” may be of anything, “two pages” are not."""
+    return {kind for kind in kinds if kind.startswith("number:") and kind != "number:"}
 
 
 def _names_same(brief: frozenset[str], full: frozenset[str]) -> bool:

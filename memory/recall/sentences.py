@@ -28,7 +28,8 @@ _CONDITION = re.compile(
 )
 _SUPPOSES = re.compile(
     r"\b(?:might|(?-i:may)|could|would|maybe|perhaps|possibly|wish|suggest|propose"
-    r"|rather)\b|['’]d (?:like|rather|prefer)|可能|也许|或许|说不定|要不|建议|提议|希望|就好了",
+    r"|rather|prefers?)\b|['’]d (?:like|rather|prefer)|可能|也许|或许|说不定|要不"
+    r"|建议|提议|希望|就好了|[我他她们](?:更|也)?想(?!到|起)",
     re.I,
 )
 _CLAUSE_END = re.compile(r"[，；;]|,(?!\d)|\ -\ | — |(?<=\w)\ (?:and|but|so|because)\ ")

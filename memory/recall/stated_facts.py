@@ -29,7 +29,7 @@ _KINDS = re.compile(
     rf"|\bthe\ \d{{1,2}}(?:st|nd|rd|th)\b"
     rf"|{_DIGITS_ZH}{{1,3}}月{_DIGITS_ZH}{{1,3}}[日号]?|(?<!\d)\d{{1,2}}[日号](?![楼院室店线门桌柜位机台车厅仓馆区出])"
     r"|[今明后]天|月[底初中]|年[底初])"
-    r"|(?P<weekday>\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|[周週][一二三四五六日天末]"
+    r"|(?P<weekday>\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|tues?|weds?|thurs?|thu|fri)\b|[周週][一二三四五六日天末]"
     r"|(?:星期|礼拜)[一二三四五六日天])"
     r"|(?P<time>\b\d{1,2}:\d\d(?!\d)|\b\d{1,2}(?:\.\d\d)?\ ?[ap]\.?m\b|\b(?:noon|midnight"
     r"|o'clock|half\ past|quarter\ past"
@@ -202,6 +202,11 @@ def value_kinds(value: str, preposition: str = "") -> tuple[str, ...]:
     if amount := _amount(text, preposition):
         return (amount,)
     return (_plain_kind(text, preposition),)
+
+
+def values_of_kinds(text: str) -> tuple[tuple[str, str], ...]:
+    """Returns the values in `text` that are of a special kind, each with that kind."""
+    return tuple((str(one.lastgroup), one[0].lower()) for one in _KINDS.finditer(text))
 
 
 def _is_named(match: re.Match[str]) -> bool:

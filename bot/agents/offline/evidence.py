@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from difflib import SequenceMatcher
 from typing import Any
 
 from bot.agents.offline import facts
@@ -16,6 +15,7 @@ from bot.agents.offline.matters import (
     FIGURE,
     NO_MATTER_ZH,
     in_common,
+    is_of_twin,
     matter_words,
     statement_kinds,
     word_count,
@@ -58,10 +58,7 @@ _ELLIPTIC = 2  # words of a statement that names no matter of its own
 _BEGINS = 12  # characters in which a statement on a value names it
 _NEGATES = re.compile(r"\b(?:not|no|never|cannot)\b|n['’]t\b|[不没无别]", re.IGNORECASE)
 _CAME_ABOUT = re.compile(r"了(?=[，,。！!]|$)")
-_CODE = re.compile(r"[a-z]+-\d+")
-_TOKEN = re.compile(r"[a-z]+|\d+|[\u3400-\u9fff]")
 _NAME = re.compile(r"\b[A-Z][a-z]+")
-_ALIKE = 0.5  # of the words of two sentences
 _MOST = 3
 _LINES = 5
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our)\b|[我咱]", re.IGNORECASE)
@@ -114,7 +111,8 @@ def _statement_of(
     if value and not facts.fact_to_remember(line.text):
         whole = value if facts.is_whole(value) else _confirmed_fact(value, *after)
         text = whole or facts.statement_in(value)
-    referent = -1 if whole else referent_place(line.text, [one.text for one in told])
+    own = [one.who == line.who for one in told]
+    referent = -1 if whole else referent_place(line.text, [one.text for one in told], own)
     if not text and referent >= 0:  # “make it 4” reads as a request
         text = facts.without_stop(line.text)
     if not text:
@@ -186,7 +184,7 @@ def _answering(question: str, candidates: Sequence[Evidence], author: str) -> li
         is_change = says_new and 2 * scores[one] >= word_count(question)
         if scores[one] == best or any(
             (is_change or _bears_on(one, older, question))
-            and not _is_of_twin(one.text, older.text, question)
+            and not is_of_twin(one.text, older.text, question)
             for older in fitting
         ):
             fitting.append(one)
@@ -291,24 +289,6 @@ def _bears_on(newer: Evidence, older: Evidence, question: str) -> bool:
 
 def _denies(newer: Evidence, older: Evidence) -> bool:
     return bool(_NEGATES.search(newer.text)) != bool(_NEGATES.search(older.text))
-
-
-def _is_of_twin(newer: str, older: str, question: str) -> bool:
-    """Whether both say the same of two things, and the question names that of `older`: “my train to
-    Oslo leaves at 7”, “my train to Turin leaves at 9”."""
-    code, newer_codes = (set(_CODE.findall(text.lower())) for text in (question, newer))
-    if newer_codes and code.intersection(_CODE.findall(older.lower())):
-        return not code & newer_codes
-    was, became = (_TOKEN.findall(text.lower()) for text in (older, newer))
-    asked = frozenset(_TOKEN.findall(question.lower()))
-    matcher = SequenceMatcher(None, was, became, autojunk=False)
-    changed = [
-        (frozenset(was[i:j]), frozenset(became[k:m]))
-        for tag, i, j, k, m in matcher.get_opcodes()
-        if tag == "replace"
-    ]
-    names_other = [old & asked and not new & asked for old, new in changed]
-    return len(changed) > 1 and any(names_other[:-1]) and matcher.ratio() >= _ALIKE
 
 
 def _replaces(newer: Evidence, older: Evidence, alike: bool) -> bool:

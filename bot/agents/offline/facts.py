@@ -62,10 +62,13 @@ _ASKS_NAME = re.compile(
     re.IGNORECASE,
 )
 _NAME_END = re.compile(r"[,.;!?，。；！？\n]|(?<!\s)\s+(?:and|but)\s")
+_ASKS_SO = re.compile(
+    r"\W*(?:what|where|who|when|how)s\b|\W*谁(?!都)|.*(?:[什哪谁几多啥][^，。]{0,6}来着|啥)\W*$",
+    re.IGNORECASE | re.DOTALL,
+)
 _ASKS_FOR = re.compile(
-    r"^\W*(?:what|where|who|when|how)s\b|^\W*谁(?!都)|[什哪谁几多啥][^，。]{0,6}来着\W*$|啥\W*$"
-    r"|^.{1,30}(?:发我|发给我|给我发|给我看)一?[下份个看]?\W*$"
-    r"|^\W*(?:please )?(?:send|give) me the\b",
+    r".{1,30}(?:发我|发给我|给我发|给我看)一?[下份个看]?\W*"
+    r"|\W*(?:please )?(?:send|give) me the\b.*",
     re.IGNORECASE,
 )
 _REQUEST = re.compile(
@@ -149,7 +152,12 @@ _LONGEST_STATEMENT = 300
 
 
 def is_question(text: str) -> bool:
-    return requests.is_question(text) or bool(_ASKS_FOR.search(text))
+    return requests.is_question(text) or bool(_ASKS_SO.match(text))
+
+
+def asks_for(text: str) -> bool:
+    """Whether `text` asks for what may have been told: “send me the link”, 链接发我一下."""
+    return is_question(text) or bool(_ASKS_FOR.fullmatch(text))
 
 
 def is_request(text: str) -> bool:
@@ -177,7 +185,7 @@ def statement_in(text: str) -> str:
     if fact := fact_to_remember(text):
         return fact
     text = _LEAD_IN.sub("", text)
-    if is_question(text) or small_talk(text) or is_request(text):
+    if asks_for(text) or small_talk(text) or is_request(text):
         return ""
     return without_stop(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import SequenceMatcher
 from itertools import pairwise
 
 from bot.agents.offline.facts import WHEN
@@ -32,6 +33,9 @@ FIGURE = re.compile(
 _CERTAIN = frozenset(("when", "money", "percent", "place", "color", "company"))
 _BEGINNING = 5  # words of which so many letters agree are forms of one
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ed|es|s|e)$")
+_CODE = re.compile(r"(?<![a-z])[a-z]{1,12}-\d+")
+_TOKEN = re.compile(r"[a-z]+|\d+|[\u3400-\u9fff]")
+_ALIKE = 0.5  # of the words of two sentences
 
 
 def matter_words(text: str) -> set[str]:
@@ -63,3 +67,36 @@ def _form(word: str) -> str:
 def statement_kinds(text: str) -> set[str]:
     kinds = {"when" if kind in WHEN else kind for kind in value_kinds(text)}
     return kinds & _CERTAIN | ({"figure"} if FIGURE.search(text) else set())
+
+
+def is_of_twin(newer: str, older: str, question: str) -> bool:
+    """Whether both say the same of two things, and the question names that of `older`: “my train to
+    Oslo leaves at 7”, “my train to Turin leaves at 9”."""
+    code, newer_codes = (set(_CODE.findall(text.lower())) for text in (question, newer))
+    if newer_codes and code.intersection(_CODE.findall(older.lower())):
+        return not code & newer_codes
+    if _are_on_others(newer, older, question):
+        return True
+    was, became = (_TOKEN.findall(text.lower()) for text in (older, newer))
+    asked = frozenset(_TOKEN.findall(question.lower()))
+    matcher = SequenceMatcher(None, was, became, autojunk=False)
+    changed = [
+        (frozenset(was[i:j]), frozenset(became[k:m]))
+        for tag, i, j, k, m in matcher.get_opcodes()
+        if tag == "replace"
+    ]
+    names_other = [old & asked and not new & asked for old, new in changed]
+    return len(changed) > 1 and any(names_other[:-1]) and matcher.ratio() >= _ALIKE
+
+
+def _are_on_others(newer: str, older: str, question: str) -> bool:
+    """Whether both speak of a thing with another word before it, and `question` has that of `older`
+    only: “the Genoa kickoff”, “the Pisa kickoff”."""
+    asked = matter_words(question)
+    was, became = matter_words(older) & asked, matter_words(newer) - asked
+    thing_of = dict(pairwise(_TOKEN.findall(older.lower())))
+    things = {thing_of[word] for word in (was - matter_words(newer)) & thing_of.keys()}
+    return any(
+        thing in things & asked and word in became - matter_words(older)
+        for word, thing in pairwise(_TOKEN.findall(newer.lower()))
+    )

@@ -192,7 +192,7 @@ def _with_facts(situation: Situation) -> Call | str:
         return say("your-name", language, name=name)
     if answer := _of_itself(situation) or _small_talk(situation) or _from_files(situation):
         return answer
-    if facts.is_question(question):
+    if facts.asks_for(question):
         return _from_memory(situation)
     if fact := facts.fact_to_keep(question):
         return _keep_fact(situation, fact, say("remembered", language, fact=quotable(fact)))

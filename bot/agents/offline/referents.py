@@ -13,9 +13,11 @@ from itertools import pairwise
 from bot.agents.offline import facts
 from bot.agents.offline.matters import statement_kinds
 from memory.recall.sentences import supposes
+from memory.recall.stated_facts import values_of_kinds
 
 _POINTS_BACK = re.compile(
-    r"^\*(?=\w)"
+    r"^\*(?=\w)|^\d[\d.,:]*(?: (?:pls|please|instead|then|now)\b|$)"
+    r"|^(?:ok(?:ay)?|fine|sure|agreed|alright)\b[\s,]*(?:\d|let['’]s\b)|^[行好成]的?[，,\s]*那"
     r"|^\W*(?:(?:sorry|sry|oops|ok(?:ay)?|oh|no|nope|wait|well|scratch that)\b[\s,.:;]*)*"
     r"(?:(?:make|scratch|keep) (?:it|that)\b|(?:it|that|this)(?:['’]s| is| was)\b|back to\b"
     r"|(?:we )?(?:stay|stick|go back|are back|['’]re back)\b)"
@@ -38,15 +40,21 @@ def points_back(text: str) -> bool:
     return not has_own_matter and bool(value or _POINTS_BACK.match(text))
 
 
-def referent_place(text: str, earlier: Sequence[str]) -> int:
+def referent_place(text: str, earlier: Sequence[str], is_own: Sequence[bool]) -> int:
     """The place in `earlier`, statements in the order of time, of the one that `text` points back
-    to; -1 if there is none."""
-    if not points_back(text) or supposes(text):
+    to; -1 if there is none. `is_own`: which of them its author made."""
+    if supposes(text):
         return -1
     places = range(len(earlier) - 1, -1, -1)
+    if not points_back(text):
+        return next((n for n in places[:_NEAR] if _exchanges(text, earlier[n])), -1)
+    if text.startswith("*"):
+        return next((n for n in places if is_own[n]), -1)
     denied = [_tokens(match[1] or match[2]) for match in _DENIED.finditer(text)]
     values = _value_pairs(text)
     kinds = statement_kinds(text)
+    if values and values <= _value_pairs(earlier[-1] if earlier else ""):
+        return -1  # “ok, 12 March it is”
     for n in places:
         if any(words and words <= _tokens(earlier[n]) for words in denied):
             return n
@@ -54,6 +62,16 @@ def referent_place(text: str, earlier: Sequence[str]) -> int:
         if values and values <= _value_pairs(earlier[n]):
             return n
     return next((n for n in places[:_NEAR] if kinds & statement_kinds(earlier[n])), -1)
+
+
+def _exchanges(text: str, earlier: str) -> bool:
+    """Whether `text` names a value of `earlier` and then another of its kind: “Tuesday doesn't
+    work, so Wednesday”."""
+    before = set(values_of_kinds(earlier))
+    values = values_of_kinds(text)
+    first = next((n for n, one in enumerate(values) if one in before), len(values))
+    others = [kind for kind, words in values[first + 1 :] if (kind, words) not in before]
+    return bool(others) and values[first][0] in others
 
 
 def _tokens(text: str) -> set[str]:
