@@ -42,7 +42,7 @@ _FREE = (
         rf"(?P<when>(?: {_WHEN}.*)?)(?P<who>)(?P<when2>)$"
         rf"|^do i have (?:anything|something|(?:any )?(?:meetings?|plans|appointments)|a meeting)"
         rf"(?P<when6> {_WHEN}.*)$"
-        rf"|^what(?:['’]s| is) (?:coming up|planned)(?P<when4> {_WHEN}.*)$"
+        rf"|^what(?:['’]s| is) planned(?P<when4> {_WHEN}.*)$"
         rf"|^what (?:meetings|events) do i have(?P<when3>(?: {_WHEN}.*)?)$",
         re.I | re.S,
     ),

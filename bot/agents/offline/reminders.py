@@ -55,7 +55,7 @@ _DAY_ZH = r"(?:[今明后]天|[这本下]?(?:周|星期)[一二三四五六日�
 _LIST = re.compile(
     r"\bwhen(?:['’]s| is| are| will) (?P<en>[^,.;]{1,60}?) reminders?\b"
     r"|^\W*(?P<zh>[^，。,.]{1,20}?)的?提醒(?:是|在|定在|设在)?(?:几点|什么时候|何时|哪一?天|多会儿)"
-    r"|^\W*还剩下?(?:些|几[个条]|哪些|什么)*的?提醒"
+    r"|\bwhat(?:['’]s| is) coming up\b|^\W*还剩下?(?:些|几[个条]|哪些|什么)*的?提醒"
     r"|\b(?:list|show|what|which|any)\b.{0,30}\breminders\b"
     r"|^\W*(?:(?:please|see|view|check|all|of|my|our|the)\b\W*){0,4}reminders(?: please)?\W*$"
     r"|^\W*do (?:i|we) have (?:any )?reminders(?: (?:today|tomorrow|left))?\W*$"
@@ -141,7 +141,8 @@ _ARTICLE = re.compile(r"^\W*(?:the|my|our|that|this|a)\b\s*", re.IGNORECASE)
 
 # One of these stands in each of the patterns above, which take longer to try.
 _MAY_WISH = re.compile(
-    r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|delete|remove|drop|scrap"
+    r"remind|coming up|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|delete|remove"
+    r"|drop|scrap"
     r"|never ?mind|skip|move|push|change|postpone|reschedule|shift|提醒|叫|喊|通知|呼|取消|删|去掉"
     r"|[改推提挪].{0,1}到|改[成为]"
 )
