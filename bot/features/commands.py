@@ -126,7 +126,7 @@ def note_list(all_notes: Sequence[Note], language: Language, *, in_group: bool =
     ]
     if not lines:
         return say("no-notes-here" if in_group else "no-notes", language)
-    return "\n".join((say("notes", language), "", *lines))
+    return "\n".join((say("notes", language, n=len(lines)), "", *lines))
 
 
 def _day(at: str, language: Language, now: datetime) -> str:

@@ -83,7 +83,8 @@ async def explain_decision(services: Services, command_turn: CommandTurn) -> Rep
     await names.look_up([decision.actor_id])
     at = datetime.fromtimestamp(decision.at_ms / 1000, services.settings.zone)
     window_s = services.settings.followup_window_seconds
-    name = names.label(decision.actor_id) if decision.actor_id else ""
+    of_another = decision.actor_id and decision.actor_id != command_turn.context.actor_id
+    name = names.label(decision.actor_id) if of_another else ""
     return Reply(decision_explanation(decision, name, at, window_s, command_turn.language))
 
 

@@ -23,7 +23,8 @@ _SAID_ZH = r"(?:都)?(?:讨论|聊|说|谈|发生)+了?(?:些|点)?(?:什么|啥
 _POST = "send|post|schedule|give|write|make"
 _LANGUAGES = "english|chinese|mandarin|german|french|spanish|japanese|korean|russian|italian"
 _OFTEN = (
-    r"(?P<often>every ?day|daily|on weekdays|every weekday|(?:every|each) (?:mon|tue|wed|thu|fri"
+    r"(?P<often>every ?day|daily|on weekdays|every weekday(?: morning| evening)?"
+    r"|every (?:morning|evening)|(?:every|each) (?:mon|tue|wed|thu|fri"
     r"|sat|sun)"
     r"[a-z]*|weekly on [a-z]+)(?:,? at)? (?P<at>.{1,12})"
 )
@@ -108,16 +109,18 @@ _MEANT_WORDS = (
     (
         CommandName.QUIET,
         rf"{_PLEASE}(?:(?:be|stay|keep) (?:quiet|silent)|quiet|shut up|mute(?: yourself)?"
-        r"|stop talking|do(?:n['’]?t| not) (?:talk|speak)|hush|silence)"
+        r"|stop (?:talking|posting|writing)|do(?:n['’]?t| not) (?:talk|speak|post)|hush|silence)"
         r"(?:,? (?:please|now|here|in here|in this (?:group|chat)"
         r"|for (?:now|a while|a bit|(?:an?|\w+) (?:minutes?|hours?|days?))))*"
-        r"|(?:请|麻烦|你|先){0,3}(?:保持)?(?:安静|静音|别说话|不要说话|别插话|别吵|闭嘴)"
+        r"|(?:请|麻烦|你|先){0,3}(?:保持)?(?:安静|静音|(?:别|不要)(?:在这[里儿]|再)?(?:说话|插话"
+        r"|发言|出声)|别吵|闭嘴)"
         r"(?:一下|一?会儿?|一?点儿?|[一两三半几\d]{1,2}个?(?:小时|钟头|分钟|天))?了?",
     ),
     (
         CommandName.RESUME,
         r"(?:please )?(?:resume|unmute(?: yourself)?)(?: please| now| here)*"
-        r"|you (?:can|may) (?:talk|speak)(?: again| now)*|(?:start|begin) talking again"
+        r"|you (?:can|may) (?:talk|speak)(?: again| now)*|(?:please )?(?:start"
+        r"|begin) talking(?: again)?"
         r"|(?:请|现在)?(?:取消|解除|关闭)静音|(?:别|不要|不用)静音了"
         r"|(?:现在)?你?可以(?:继续)?(?:说话|发言|出声)了",
     ),
@@ -186,6 +189,7 @@ _LEAD = re.compile(
     r"|(?:好[了的]?|行了?|那)[，,。！! ]{1,3}){0,3}",
     re.IGNORECASE,
 )
+_TAIL = re.compile(r"[ ,，]{1,3}(?:pls|plz|thanks|thank you|thx|谢谢)\Z", re.IGNORECASE)
 _LONGEST_MEANT = 80
 _SIGNS = " .,!?;:。，！？；：~～…"
 
@@ -195,6 +199,7 @@ def command_meant(text: str) -> Command | None:
     if len(text) > _LONGEST_MEANT:
         return None
     words = _LEAD.sub("", " ".join(text.split())).strip(_SIGNS)
+    words = _TAIL.sub("", words).strip(_SIGNS)
     for name, pattern in _MEANT:
         if match := pattern.match(words):
             argument = _argument_meant(name, match)
@@ -226,8 +231,9 @@ def _argument_meant(name: CommandName, match: re.Match[str]) -> str:
     if name is not CommandName.DIGEST:
         return ""
     if often := groups.get("often") or groups.get("often_zh"):
+        often, at = _without_half(often, groups.get("at") or groups["at_zh"])
         often = re.sub(r"^on |^weekly on ", lambda one: "" if one[0] == "on " else "every ", often)
-        return f"{often} {groups.get('at') or groups['at_zh']}".lower()
+        return f"{often} {at}".lower()
     if re.search(
         r"\b(?:turn off|stop|cancel|disable|no more)\b|关|停|取消|不[要用必]|别",
         words,
@@ -235,6 +241,16 @@ def _argument_meant(name: CommandName, match: re.Match[str]) -> str:
     ):
         return "off"
     return _span(words)
+
+
+def _without_half(often: str, at: str) -> tuple[str, str]:
+    """“every weekday morning” at “9” as “weekdays” at “9am”."""
+    half = re.search(r" (?:morning|evening)$", often)
+    often = often[: half.start()] if half else often
+    often = {"every": "daily", "every weekday": "weekdays"}.get(often, often)
+    if not half or not re.fullmatch(r"\d{1,2}", at.strip()):
+        return often, at
+    return often, f"{at.strip()}{'am' if 'morning' in half[0] else 'pm'}"
 
 
 def _span(words: str) -> str:

@@ -130,14 +130,14 @@ class SpokenMoment:
 def read_moment(text: str, now: datetime) -> SpokenMoment:
     """What `text` says about the time in its first 4,000 characters, as said at `now`. Without its
     zone hours are counted by the clock on the wall, also where that is changed meanwhile."""
-    usual_text = _with_month_ends(normalise_time_words(text[:_LONGEST]), now.date())
+    usual_text = with_month_ends(normalise_time_words(text[:_LONGEST]), now.date())
     plain, put_back = mark_quoted_times(usual_text)
     moment = _read_spoken(plain, now)
     rest = put_back(moment.rest) + text[_LONGEST:]
     return SpokenMoment(moment.at, moment.repeats, rest, moment.problem)
 
 
-def _with_month_ends(text: str, today: date) -> str:
+def with_month_ends(text: str, today: date) -> str:
     """“the end of the month”, 月底 as the date of its last day."""
 
     def last_day(match: re.Match[str]) -> str:
@@ -177,13 +177,14 @@ def _read_spoken(text: str, said_at: datetime) -> SpokenMoment:
         or any(named_days(rest, (*DAY_EXPRESSIONS, *DATE_EXPRESSIONS), now.date()))
     ):
         return SpokenMoment("", repeats, rest, "several")
-    if soon and not clock:
+    at_noon = not clock and period is not None and period[0] == "中午"
+    if soon and not clock and not (at_noon and _minutes(soon) % _A_DAY == 0):
         unclear = bool(day or period)
         at = _after(said_at, soon)
         return SpokenMoment("" if unclear else _iso(at), "once", rest, "several" if unclear else "")
     if soon and (_minutes(soon) % _A_DAY or day):
         return SpokenMoment("", repeats, rest, "several")
-    is_noon = bool(day) and not clock and period is not None and period[0] == "中午"
+    is_noon = bool(day or soon) and not clock and period is not None and period[0] == "中午"
     if not (clock or is_noon) or (not day and not soon and _VAGUE.search(rest)):
         return SpokenMoment("", repeats, rest, "missing")
     period_word = period[0] if period else period_of_repetition(every) if every else ""
@@ -350,6 +351,10 @@ _USUAL_WORDS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
             "every weekday",
         ),
         (r"每?个?(?:周|星期|礼拜)一(?:到|至|~|-)(?:周|星期|礼拜)?五", "每个工作日"),
+        (
+            r"\b(?:on )?(?:every first of the|the first(?: day)? of (?:every|each)) month\b",
+            "every month on the 1st",
+        ),
         (r"今[儿日]", "今天"),
         (r"明[儿日]", "明天"),
         (r"(?<=[今明])(?=[早晚])", "天"),

@@ -566,7 +566,8 @@ as $$
     and not exists (
       select from public.agent_messages m
       where m.turn_id = d.message_id and m.role = 'user' and m.content ~* (
-        '^([/／](why|为什么|为何)|why (did|didn.t|did not) you (answer|reply|respond|say)( to)?( me| us| that| this)*\W*$'
-        '|你?(刚才)?(为什么|为何|怎么)你?(不|没有?|这么|这样)?(回答|回复|理|说话|说)(我们?|大家)?\W*$)'))
+        '^([/／](why|为什么|为何)|why (did|didn.t|did not|don.t|do not|won.t) you (answer|reply|respond|say)( to)?( me| us| that| this)*\W*$'
+        '|why (are you not|aren.t you) (answer|reply|respond|talk)ing( me| us)?\W*$|why no (answer|reply|response)\W*$'
+        '|你?(刚才)?(为什么|为何|怎么)你?(不|没有?|这么|这样)?(回答|回复|理|说话|说|反应)(我们?|大家)?\W*$)'))
   order by d.id desc limit 1
 $$;

@@ -91,7 +91,7 @@ def test_who_cannot_change_the_settings_reads_a_line_for_each(group: World) -> N
     assert "form" not in [one["tag"] for one in shown["card"]["body"]["elements"]]
     chinese = markdown(group.ask_alone("陈晨", "/设置"))
     assert "**回答哪些消息**：@我的消息、回复我的消息，以及我刚回答后的追问" in chinese
-    assert "**新成员可查看入群前的消息**：可以，导入的历史消息除外" in chinese
+    assert "**新成员能否查看入群前的消息**：可以，导入的历史消息除外" in chinese
 
 
 def test_in_a_thread_the_settings_of_the_group_come_in_p2p(group: World) -> None:

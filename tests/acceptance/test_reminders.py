@@ -228,7 +228,7 @@ def test_the_day_of_one_of_several_names_it(world: World) -> None:
 @pytest.mark.parametrize(
     ("words", "back"),
     [
-        ("remind me on 30 February at 9 to jump", "Which day, and what time?"),
+        ("remind me on 30 February at 9 to jump", "On what day, and at what time?"),
         ("remind me on 2020-01-01 at 9 to jump", "has already passed"),
         ("2月30日上午9点提醒我跳舞", "没有这样的日期或时间"),
         ("提醒我喝水", "要在哪天几点"),

@@ -23,7 +23,7 @@ _MASKS = (
     (re.compile(r"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug"
                 r"|Sep|Oct|Nov|Dec)\b(?: \d{4})?"), "<day>"),
     (re.compile(r"(?:\d{4}年)?\d{1,2}月\d{1,2}日(?:（周[一二三四五六日]）)?"), "<day>"),
-    (re.compile(r"(?<=since <day> at )\d\d:\d\d|(?<=<day> )\d\d:\d\d(?= 起|）：)"
+    (re.compile(r"(?<=since <day> at )\d\d:\d\d|(?<=<day> )\d\d:\d\d(?= 起|）：| 发的)"
                 r"|(?<=[A-Z]\w{4}, <day> at )\d\d:\d\d|(?<=said on <day> at )\d\d:\d\d"), "<time>"),
     (re.compile(r"(?<=\*\* \().+(?=, \d+ message)|(?<=\*\*（).+(?=，\d+ 条消息)"), "<span>"),
 )  # fmt: skip

@@ -59,11 +59,13 @@ CHANGE = re.compile(
     r"|fix|rename|retitle|label|replace|extend"
     r"|mark|move|push|postpone|reschedule|shift|delay|bring forward|remove|drop|take off|no longer"
     r"|instead|now)\b"
-    r"|改|换|更新|顺延|往[前后]|只在|打[个上]|补|加|更正|修改|标签|补充|加上|去掉|移除|推迟|提前|延后|挪|现在是|不再",
+    r"|改|换|更新|顺延|往[前后]|只在|打[个上]|补|加|更正|修改|标签|补充|加上|去掉|移除|推迟|提前"
+    r"|延后|挪|现在是|不再",
     re.IGNORECASE,
 )
 DELETE = re.compile(
-    r"\b(?:delete|del|remove|(?:un|dis)remember|forget|erase|wipe|scratch|bin|kill|trash|cancle|canc?el+"
+    r"\b(?:delete|del|remove|(?:un|dis)remember|forget|erase|wipe|scratch|bin|kill|trash|cancle"
+    r"|canc?el+"
     r"|turn off|switch off|take (?:it|that|this) (?:out|off)|drop|clear|discard|throw"
     r"|get rid|can (?:now )?go|skip|cancel|stop|end|undo"
     r"|do(?:n['’]?| no)t remember|no longer|no need (?:to|for)|not any ?more"
@@ -73,9 +75,10 @@ DELETE = re.compile(
     re.IGNORECASE,
 )
 CORRECTS = re.compile(
-    r"\W*(?:no|nope|wrong|actually|correction|sorry|(?:that|this)(?:['’]s| is) (?:not right|wrong)"
+    r"\W*(?:no|nope|wrong|actually|correction|(?:please )?correct (?:that|this|it)|sorry|(?:that"
+    r"|this)(?:['’]s| is) (?:not right|wrong)"
     r"|(?=(?:it|that)(?:['’]s| is) (?:actually|really|now)\b)|不对|不是(?!吗)|错了|不(?=[，,。])"
-    r"|更正(?:一下)?|说错了"
+    r"|[更纠]正(?:一下)?|说错了"
     r"|其实|实际上)[\s,.;:，。：；]*(?:i (?:meant|mean)\b[\s,:]*|我(?:是说|的意思是))?"
     r"(?:(?:it|that|this)(?:['’]s| is)?(?: (?:now|actually"
     r"|really))?\b)?"
@@ -84,14 +87,16 @@ CORRECTS = re.compile(
 )
 SETS_TIME = re.compile(
     r"\b(?:make|set|turn)\b[^\n]{1,60}\b(?:daily|weekly|monthly|every|weekdays|at)\b|[设调]"
-    rf"[为成到]|\b(?:make|set) (?:it|that|this) (?:for |to )?(?:\d|noon|{WEEKDAY})",
+    rf"[为成到]|\b(?:i mean[t]?|(?:make|set) (?:it|that|this)) (?:for |to |at )?(?:\d|noon"
+    rf"|{WEEKDAY})",
     re.IGNORECASE,
 )
 REMIND = re.compile(
     r"\b(?:re?mi?n?e?i?nd\w*|ping|nudge|poke|alert|alarm|nag|bug (?:me|us)|buzz|kick (?:me|us)"
     r"|give (?:me|us) a (?:shout|nudge|ping|heads[- ]up)"
     r"|do(?:n['’]?| no)t (?:let\b.{1,40}\b)?forget)\b"
-    r"|提醒|题醒|提个?醒|提心我|[踢戳滴敲催盯]我|[踢戳滴敲催叫喊].?一下|吱一?声|定个?闹|ping我|闹钟|别忘|别让.{1,20}忘|记得",
+    r"|提醒|题醒|提个?醒|提心我|[踢戳滴敲催盯]我|[踢戳滴敲催叫喊].?一下|吱一?声|定个?闹|ping我"
+    r"|闹钟|别忘|别让.{1,20}忘|记得",
     re.IGNORECASE,
 )
 _TELL = re.compile(
@@ -156,7 +161,8 @@ _WORD = re.compile(r"[a-z0-9][a-z0-9'’-]*", re.IGNORECASE)
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 _POINTS_BACK = re.compile(
     r"\b(?:what (?:he|she|they|we|you)\b|(?:main|key|first|second|third|last|latest)\b)"
-    r"|[这那](?:[个些条份点件里段句篇张次封]|一[个条])?|第[一二三四五六七八九十\d]+[个条]|最后[一个条]{0,2}"
+    r"|[这那](?:[个些条份点件里段句篇张次封]|一[个条])?|第[一二三四五六七八九十\d]+[个条]"
+    r"|最后[一个条]{0,2}"
     r"|刚才|刚刚|以上|上面|上述|里面?的?",
     re.IGNORECASE,
 )

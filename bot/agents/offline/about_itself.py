@@ -34,6 +34,12 @@ _QUESTIONS = tuple(
             r"|保密)的?吗",
         ),
         (
+            "about-language",
+            r"(?:which|what) languages? (?:do|can) you (?:speak|understand|know)"
+            r"|(?:do|can) you (?:speak|understand) \w+(?: \w+)?"
+            r"|你(?:会|能)(?:说|讲)(?:哪些|什么|几种)(?:语言|话)|你(?:会|能)(?:说|讲).{1,4}[文语]吗",
+        ),
+        (
             "no-members",
             r"who(?:['’]s| is| are|['’]re)(?: all| else)?(?: the (?:members|people))?"
             r" (?:in|of|part of) (?:this|the|our) (?:group|chat)|who(?: else)?(?:['’]s"

@@ -42,7 +42,7 @@ _FREE = (
         rf"(?P<when>(?: {_WHEN}.*)?)(?P<who>)(?P<when2>)$"
         rf"|^do i have (?:anything|something|(?:any )?(?:meetings?|plans|appointments)|a meeting)"
         rf"(?P<when6> {_WHEN}.*)$"
-        rf"|^what(?:['’]s| is) (?:coming up|planned)(?P<when4> {_WHEN}.*)$"
+        rf"|^what(?:['’]s| is) planned(?P<when4> {_WHEN}.*)$"
         rf"|^what (?:meetings|events) do i have(?P<when3>(?: {_WHEN}.*)?)$",
         re.I | re.S,
     ),
@@ -108,7 +108,7 @@ _BOOK = (
         re.I | re.S,
     ),
     re.compile(
-        rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})?(?:和|跟|与|约|预约|安排)一?下?(?:和|跟|与)?(?P<who>.+?)"
+        rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})?(?:和|跟|与|约|预约|安排)一?下?(?:和|跟|与)?(?P<who>[^，。]+?)"
         rf"(?P<when2>{_DAY_ZH}{_TIME_ZH})?(?:约|开|安排|预约)?一?个?{_LENGTH_ZH}?的?(?:会议?|时间)?"
         r"(?:[，,。 ]*(?:标题|主题|名称|名字)?(?:就?叫|是|为|叫做)(?P<title>.+))$",
         re.S,
@@ -117,6 +117,12 @@ _BOOK = (
         rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})?(?:约|预约|安排)(?:一?下)?(?:和|跟|与)?"
         rf"(?P<who>(?![^会]*[吗呢了饭])(?:(?!一?下).){{2,}}?)(?P<when2>{_DAY_ZH}{_TIME_ZH})?的?(?:开|聊|碰)?一?[个下]?\s?{_LENGTH_ZH}?的?(?:会议?)?$",
         re.S,
+    ),
+    re.compile(
+        r"^invite (?P<who>.+?) to (?:an? |the )?(?:\w+ )?(?:meeting|call|sync|chat"
+        rf"|{_MEALS}) (?P<when>{_WHEN}.*)$"
+        rf"|^叫上?\s?(?P<who_zh>[^，。]{{1,20}}?)\s?(?P<when2>{_DAY_ZH}{_TIME_ZH})一?起?开一?[个次]?会$",
+        re.I | re.S,
     ),
     re.compile(
         rf"^(?P<when>{_DAY_ZH}{_TIME_ZH})\s?(?:和|跟|与)(?P<who>[^，。]{{1,20}}?)\s?(?:开|约|打"
@@ -220,7 +226,8 @@ def _booking_call(words: str) -> Call | None:
         if not match:
             continue
         groups = match.groupdict()
-        who, when = groups["who"], groups["when"] or groups.get("when2")
+        who = groups["who"] or groups.get("who_zh")
+        when = groups["when"] or groups.get("when2")
         if not when and (not who or "title" not in groups):
             continue
         arguments = {

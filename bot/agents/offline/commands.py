@@ -70,7 +70,7 @@ _RULES_EN = (
         r"|get) (?:\w+ ){0,3}(?:notes?|reminders?|tasks?|digests?|you"
         r"|this bot)"
         r"|how can you help(?: me| us)?"
-        r"|what (?:else )?can i ask(?: you)?)",
+        r"|what (?:else )?can i (?:ask|say|tell)(?: to)?(?: you)?)",
     ),
     (
         "list",
@@ -93,7 +93,8 @@ _RULES_EN = (
         "make",
         r"(?:(?:create|make|add|write|start|save|take)(?: me)?(?: an?| another)?(?: new)?|new"
         r"|another)"
-        r" note(?: about| on| for| titled| called| named| that)?[:：,]?\s+(?:title[d:]? )?TITLE"
+        r" (?:note|(?<=another )one)(?: about| on| for| to| titled| called| named| that)?"
+        r"[:：,]?\s+(?:title[d:]? )?TITLE"
         r"(?:,?\s+(?:saying|that says|with the text)\s+(?P<body>.+?))?"
         r"(?:,?\s+(?:with |and |having |add(?:ing)? )*(?:the )?(?:tags?|tagged)[:：]?\s+TAGS)?",
     ),
@@ -151,7 +152,7 @@ _RULES_ZH = (
     (
         "help",
         r"(?:都|究竟|到底)?(?:能|会|可以)(?:帮我|为我)?(?:做|干)?(?:些|点)?(?:什么|啥)(?:事情?|忙)?"
-        r"|帮帮我|(?:我)?(?:没听懂|听不懂|看不懂|没看懂|不明白)|(?:怎么|如何|怎样)(?:用你"
+        r"|帮帮我|我?(?:可以|能)(?:跟|对|和)你说(?:些)?(?:什么|啥)|(?:我)?(?:没听懂|听不懂|看不懂|没看懂|不明白)|(?:怎么|如何|怎样)(?:用你"
         r"|.{0,8}(?:笔记|提醒|任务|摘要|待办).{0,6})"
         r"|.{0,6}(?:笔记|提醒|任务|摘要|待办)(?:功能)?(?:怎么|如何)(?:用|设|建|删|改|弄).{0,4}"
         r"|(?:有)?(?:什么|哪些)功能|怎么用|是谁|帮助|使用说明|(?:能|可以)怎么(?:帮我|用)",
@@ -183,6 +184,7 @@ _RULES_ZH = (
     ("make", r"MAKE(?:关于|有关|叫做?|名为|标题(?:为|是))?TITLE的?(?:笔记|便签)SAYINGTAGGED"),
     ("make", r"MAKE(?:笔记|便签)[:：]\s*(?P<title>.+?)TAGGED"),
     ("make", r"再?(?:建|新建|记|加)一[条篇][:：]\s*TITLETAGGED"),
+    ("make", r"再?(?:建|新建|记|加|写)一?[条篇个](?:关于|有关)TITLE的"),
     ("tags", r"REF(?:里|中|上)?(?:现在|目前)?(?:都|还|一共)?(?:有|是|带有?)WHICH(?:个)?标签"),
     ("tags", r"REF的?(?:现在|目前)?的?标签(?:现在|目前)?(?:都)?(?:是|有)?(?:哪些|什么|哪几个)?"),
     ("tag", r"ONTO标签[:：\s]*TAGS"),

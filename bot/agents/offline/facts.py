@@ -8,7 +8,7 @@ from bot.agents.offline import reminders
 from bot.agents.offline.about_itself import forgets_last, question_about_itself
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
-from bot.agents.offline.small_talk import small_talk
+from bot.agents.offline.small_talk import lead_in, small_talk
 from bot.listening import requests
 from memory.recall.sentences import stated_facts
 from memory.recall.stated_facts import value_kinds
@@ -38,9 +38,11 @@ _NOT = re.compile(
 )
 _WRONG = (
     r"(?:no(?! (?:more|need|longer|one|idea|problem|worries)\b)|nope|wrong|actually|correction"
+    r"|(?:please )?correct (?:that|this|it)"
     r"|sorry"
     r"|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
-    r"|不对|不是(?!吗)|[打写记弄]?错了|不(?=[，,。])|更正(?:一下)?|说错了|其实(?=应?该?是)|实际上(?=是)"
+    r"|不对|不是(?!吗)|[打写记弄]?错了|不(?=[，,。])|[更纠]正(?:一下)?|说错了|其实(?=应?该?是)"
+    r"|实际上(?=是)"
     r"|(?=(?:it|that)(?:'s|’s| is) (?:actually|really|now)\b)"
 )
 _CORRECTION = re.compile(
@@ -77,13 +79,17 @@ _REQUEST = re.compile(
     r"|change|rename|open|read|look|help|stop|check|compare|calculate|share|move|put|send|ask"
     r"|let|remind|ping|say|try|answer|repeat|start|tag|speak|reply|write|respond|append|assign"
     r"|mute|unmute|disconnect|snooze|undo|arrange)\b(?!\s+(?:that|it),)"
+    rf"|{_POLITE}(?:drop|erase|clear|post|invite|reschedule|postpone|delay|push|switch|turn|use"
+    rf"|save|keep"
+    r"|correct|fix|mark|complete|close|get rid of)\s+(?:the|my|our|all|both|every|that|this|it"
+    r"|them|me|us|an?)\b"
     r"|^\W*i(?:['’]d| would)? (?:need|want|like)(?: some)? (?:help|a hand|you|to)\b"
     r"|^\W*(?:请|麻烦|帮我|帮忙|给我|把|能否|能不能)"
     r"|^\W*(?:找(?:一?下|找|出|到)|搜索?|查(?:一?下|查|找|询|看)|看看|看一下|列出|列一下|显示"
     r"|总结|概括"
     r"|翻译|写一|建一|创建|新建|再[建来]|取消(?!了)|关掉(?!了)|用[中英]文|说[中英]文|加个|定个"
     r"|设个|删除(?!了)|删掉(?!了)|提醒|告诉|说说|解释|生成|安排一|预订"
-    r"|打开|分享给|对比|讲讲|算一?下|忘掉|忘记)",
+    r"|打开|分享给|对比|讲讲|算一?下|忘掉|忘记|记[个一][个条]?|叫上|纠正|更正)",
     re.IGNORECASE,
 )
 _STATES = re.compile(
@@ -115,11 +121,13 @@ _LEAD_IN = re.compile(
     r"^\W*(?:hey|hi|hello)\s+\w{1,20}\s*[,:!]\s*"
     r"|^\W*(?:(?:heads[ -]up|by the way|btw|fyi|oh|ah|hey|hold on|wait"
     r"|(?:and |quick |small )*update|just so you know|one more thing)\b[\s,:!-]+)+"
+    r"|^(?:跟|和|告诉)?大家说?一声[，,：:！]\s*"
     r"|^[^，,：:。]{0,5}(?:提醒|说|补充|通知|更新|改|同步|报告|注意"
     r"|等)(?:大家)?一下(?:大家)?[，,：:！]\s*"
     r"|^(?:提个醒|请?注意|等等|对了|顺便说?|补充|更新|通知)[，,：:！]\s*",
     re.IGNORECASE,
 )
+_TAIL = re.compile(r"[,\s]{1,3}(?:btw|by the way|fyi|just so you know)\W{0,9}$", re.IGNORECASE)
 _VERB = re.compile(
     r"(?<!\s)\s+(?:is|are|was|were|will be|has been|has|have|had)(?:\s+now)?\s+"
     r"(?!(?:been )?(?:moved|changed|switched|postponed|delayed)\b)"
@@ -184,7 +192,7 @@ def statement_in(text: str) -> str:
     and greetings."""
     if fact := fact_to_remember(text):
         return fact
-    text = _LEAD_IN.sub("", text)
+    text = _TAIL.sub("", _LEAD_IN.sub("", lead_in(text, "")[1]))
     if asks_for(text) or small_talk(text) or is_request(text):
         return ""
     return without_stop(text)
@@ -209,7 +217,7 @@ def fact_to_remember(text: str) -> str:
 def corrected_value(text: str) -> str:
     """The new value in “no, it is now …”, “不是3号，是5号”, or nothing."""
     match = _CORRECTION.match(text)
-    if not match or is_question(text):
+    if not match or is_question(text) or small_talk(text):
         return ""
     statement = _LEAD_IN.sub("", match[1])
     rest = _BUT.match(statement)

@@ -16,7 +16,8 @@ ASKS = ("ask-missing", "ask-clock", "ask-halves", "ask-which")
 _MAKE_IT = re.compile(
     r"\W{0,9}(?:(?:no|actually|sorry|wait|hmm|oh|ok(?:ay)?|please|can you|could you|let['’]?s"
     r"|better|rather)\b[\s,.]{0,5}){0,4}"
-    r"(?:make|change|move|push|shift|set) (?:it|that|this)(?: to| for| at)? (?P<en>.{1,60}?)"
+    r"(?:(?:make|change|move|push|shift|set) (?:it|that|this)(?: to| for| at)?|i mean[t]?(?: at)?)"
+    r" (?P<en>.{1,60}?)"
     r"(?: instead| please){0,2}\W{0,9}"
     r"|\W{0,9}(?:不对?|算了|还是|那就?|请|帮我|麻烦|把?它|把?这个|时间|[，,\s]){0,6}"
     r"(?:改[成到为]|挪到|推迟到|提前到|换[成到])(?P<zh>.{1,30}?)吧?\W{0,9}",
@@ -44,7 +45,9 @@ def with_new_time(request: str, answer: str, last_answer: str) -> str:
     `answer` gives only its new time. Else `answer`."""
     new_time, told_text = _MAKE_IT.fullmatch(answer), _TOLD_TEXT.search(last_answer)
     wish = reminder_wish(request)
-    is_of_reminder = _MAKE_IT.fullmatch(request) or (wish and wish.kind in ("set", "change"))
+    is_of_reminder = _MAKE_IT.fullmatch(request) or (
+        wish and wish.kind in ("set", "change", "later")
+    )
     if not (new_time and told_text and is_of_reminder):
         return answer
     time = new_time["en"] or new_time["zh"]

@@ -19,7 +19,7 @@ from bot.agents.offline.choosing import (
 from bot.agents.offline.notes import Call, Returned, each_in_turn, say
 from bot.agents.offline.prompt_reading import now_of
 from bot.text.languages import Language
-from bot.text.moments import SpokenMoment, read_moment
+from bot.text.moments import SpokenMoment, read_moment, with_month_ends
 from memory.dates import DATE_EXPRESSIONS, DAY_EXPRESSIONS, named_days
 from memory.text import HAN
 
@@ -51,10 +51,11 @@ _CALL = re.compile(  # only with a time: 叫我小李 gives a name
     re.IGNORECASE,
 )
 _LONGEST_WISH = 1000  # characters; bounds the work of the patterns on hostile input
+_DAY_ZH = r"(?:[今明后]天|[这本下]?(?:周|星期)[一二三四五六日天]|\d{1,2}月\d{1,2}[日号])"
 _LIST = re.compile(
     r"\bwhen(?:['’]s| is| are| will) (?P<en>[^,.;]{1,60}?) reminders?\b"
     r"|^\W*(?P<zh>[^，。,.]{1,20}?)的?提醒(?:是|在|定在|设在)?(?:几点|什么时候|何时|哪一?天|多会儿)"
-    r"|^\W*还剩下?(?:些|几[个条]|哪些|什么)*的?提醒"
+    r"|\bwhat(?:['’]s| is) coming up\b|^\W*还剩下?(?:些|几[个条]|哪些|什么)*的?提醒"
     r"|\b(?:list|show|what|which|any)\b.{0,30}\breminders\b"
     r"|^\W*(?:(?:please|see|view|check|all|of|my|our|the)\b\W*){0,4}reminders(?: please)?\W*$"
     r"|^\W*do (?:i|we) have (?:any )?reminders(?: (?:today|tomorrow|left))?\W*$"
@@ -66,11 +67,11 @@ _LIST = re.compile(
     r"|提醒.{0,4}(?:列表|列[出一]|有哪些)|^\W*(?:我们?|这里|群里|所有|全部)的?提醒[吗呢]?\W*$"
     r"|^(?:我们?|这里|群里|[今明后]天|[这本下]周)*(?:还?有没有|还有)(?:什么|别的"
     r"|其他)?提醒[吗呢]?\W*$"
-    r"|提醒(?:我们?|大家)?(?:些|做|干)?(?:什么|哪些|啥)",
+    r"|提醒(?:我们?|大家)?(?:些|做|干)?(?:什么|哪些|啥)"
+    rf"|^\W*(?:{_DAY_ZH}|[这本下]周)?(?:我们?|大家)?有(?:没有)?(?:什么)?提醒[吗么]?\W*$",
     re.IGNORECASE,
 )
 DAY_EN = r"today|tomorrow|tonight|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_DAY_ZH = r"(?:[今明后]天|[这本下]?(?:周|星期)[一二三四五六日天]|\d{1,2}月\d{1,2}[日号])"
 _NTH = (
     r"(?:\d{1,3}(?:st|nd|rd|th)?|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
     r"|last)"
@@ -124,7 +125,7 @@ _CHANGE = re.compile(
     r"(?P<one>(?:the|that) (?:[\w'’-]{1,15} ){0,6}one\b.{0,40}?) to (?P<oto>.+)"
     r"|\A把(?P<nth>[^，。,.]{1,20}[个条项])(?:改到|推迟到|提前到|挪到)(?P<nto>.+)"
     r"|\A把?(?P<zh>.*?)的?提醒(?:时间)?(?:改到|改成|改为|推迟到|提前到|挪到)(?P<zto>.+)"
-    r"|\A把?(?P<of>[^，。,.]{1,20}的)(?:改到|推迟到|提前到|挪到)(?P<ofto>[^，。,.]+)",
+    r"|\A把?(?P<of>[^，。,.]{1,20}的)(?:改[到成为]|推迟到|提前到|挪到)(?P<ofto>[^，。,.]+)",
     re.IGNORECASE | re.DOTALL,
 )
 # “delay the plumber reminder by half an hour”
@@ -140,9 +141,10 @@ _ARTICLE = re.compile(r"^\W*(?:the|my|our|that|this|a)\b\s*", re.IGNORECASE)
 
 # One of these stands in each of the patterns above, which take longer to try.
 _MAY_WISH = re.compile(
-    r"remind|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|delete|remove|drop|scrap"
+    r"remind|coming up|ping|nudge|poke|alert|notify|wake|text|buzz|forget|cancel|delete|remove"
+    r"|drop|scrap"
     r"|never ?mind|skip|move|push|change|postpone|reschedule|shift|提醒|叫|喊|通知|呼|取消|删|去掉"
-    r"|[改推提挪].{0,1}到"
+    r"|[改推提挪].{0,1}到|改[成为]"
 )
 _EDGES = re.compile(
     r"^(?:[\s,，。:：;；、.!！?？-]|\b(?:to|that|about|of|for|please|and|then|on|at)\b"
@@ -206,7 +208,7 @@ def reminder_wish(question: str) -> ReminderWish | None:
         return ReminderWish(
             "later", span, about=_bare_reminder(match["before"] or match["zh"] or "")
         )
-    if (match := _CHANGE.search(question)) and (not match["one"] or _names_time(match["oto"])):
+    if (match := _CHANGE.search(question)) and _is_of_time(match):
         return ReminderWish("change", _new_time(match), about=_about(match))
     if match := _LIST.search(question):
         return ReminderWish("list", question, about=match["en"] or match["zh"] or "")
@@ -222,6 +224,12 @@ def reminder_wish(question: str) -> ReminderWish | None:
     whom = ([_PRONOUNS[wish_words]] if wish_words else []) + names or ["me"]
     rest = f"{question[: match.start()]} {_HERE} {question[match.end() :]}"
     return ReminderWish("set", _POLITE.sub("", rest), tuple(whom))
+
+
+def _is_of_time(match: re.Match[str]) -> bool:
+    """True if the new time is one; what is called a reminder need not give one at once."""
+    new_time = match["oto"] or match["ofto"]
+    return not new_time or _names_time(new_time)
 
 
 def _names_time(words: str) -> bool:
@@ -277,7 +285,8 @@ def _set(reminder_wish: ReminderWish, now: datetime, language: Language) -> Call
     text = _of_what(time.rest)
     if _AGAIN.fullmatch(text):
         text = ""
-    if time.problem == "missing" and any(named_days(reminder_wish.text, DAYS, now.date())):
+    days = named_days(with_month_ends(reminder_wish.text, now.date()), DAYS, now.date())
+    if time.problem == "missing" and any(days):
         return say("ask-clock", language)
     if time.problem:
         return say(f"ask-{time.problem}", language)

@@ -6,13 +6,16 @@ import re
 
 _ANYBODY = r"(?:\s+(?:there|all|everyone|everybody|team|again))?"
 _GREETING = re.compile(
-    rf"\W{{0,9}}(?:hello|hi|hey|good\s+(?:morning|afternoon|evening|day)){_ANYBODY}\W{{0,9}}"
-    r"|\W{0,9}(?:(?:你|您|大家)好[呀啊哦]?|嗨|哈[喽啰]|早[啊呀]?|早安|(?:早上|上午|中午|下午"
-    r"|晚上)好|在吗)\W{0,9}",
+    rf"\W{{0,9}}(?:hello|hi|hey|(?:good\s+)?(?:morning|afternoon|evening)|good day"
+    rf"|(?:are )?you there|anyone there){_ANYBODY}\W{{0,9}}"
+    r"|\W{0,9}(?:(?:你|您|大家)好[呀啊哦]?|嗨|哈[喽啰]|(?:大家|各位)?早[啊呀]?|早安|(?:早上|上午"
+    r"|中午|下午"
+    r"|晚上)好|在[吗么]|在不在|有人吗)\W{0,9}",
     re.IGNORECASE,
 )
 _THANKS = re.compile(
-    r"\W{0,9}(?:many\s+|ok,?\s+|great,?\s+)?(?:thanks|thank\s+you|thx|cheers)"
+    r"\W{0,9}(?:many\s+|ok,?\s+|great,?\s+)?(?:thanks|thank\s+you|thx|cheers|(?:much "
+    r"|i )?appreciate(?:d| it))"
     r"(?:\s+(?:so\s+much|very\s+much|a\s+lot|again))?\W{0,9}"
     r"|\W{0,9}(?:好的?[，,\s]*)?(?:非常|十分|太)?(?:谢谢|多谢|感谢|谢了"
     r"|辛苦了?)[你您啦了啊大家]*(?:[，,]?帮了?大忙了?)?\W{0,9}",
@@ -26,9 +29,11 @@ _BYE = re.compile(
 )
 _PRAISE = re.compile(
     r"\W{0,9}(?:ok(?:ay)?|alright|all right|got it|great|nice|cool|perfect|awesome"
-    r"|good (?:job|bot)|well done|lol|haha+"
+    r"|good (?:job|bot)|well done|lol|haha+|oops|my (?:bad|mistake)|sorry(?:,? (?:wrong (?:chat"
+    r"|group)|my (?:bad|mistake)|about that))?"
     r"|sounds good|never ?mind|nvm|no worries)(?: then| thanks| job| work)?\W{0,9}"
-    r"|\W{0,9}(?:好的?|好[嘞滴哒]|嗯+|行|收到|知道了|明白了?|可以|没事了?|算了|不用了|哈哈+"
+    r"|\W{0,9}(?:好的?|好[嘞滴哒]|嗯+|行|收到|知道了|明白了?|可以|没事了?|算了|不用了"
+    r"|(?:不好意思|抱歉|对不起)[，,]?(?:发错群?|打扰)?|哈哈+"
     r"|(?:干得|真)?不错|真?棒|太好了|干得好|厉害)[呀啊吧哦了的]?\W{0,9}|[\s👍👌🙏🎉❤️😀-😊]+",
     re.IGNORECASE,
 )
@@ -55,6 +60,9 @@ _ASKS_SOURCE = re.compile(
 )
 _CLAUSE_END = re.compile(r"[,，.。!！;；:：~～]")
 _LONGEST_CLAUSE = 40
+_APOLOGY = re.compile(
+    r"sorry|oops|my |不好意思|抱歉|对不起", re.IGNORECASE
+)  # a correction may follow
 _LABEL = re.compile(r"(?:\[([a-z ]{1,40})(?:: [^\]\n]{0,500})?\]|!\[(image)\]\([^()\n]*\))\s*")
 _KINDS = {
     "voice message": "voice",
@@ -70,10 +78,12 @@ def lead_in(text: str, own_name: str) -> tuple[str, str]:
     """The key of the answer to thanks or an “ok” in front of what is said, and the rest without
     those, greetings and the bot's name: “Hi Memo, …”, “thanks. …”."""
     key = ""
+    if small_talk(text):
+        return key, text
     while end := _CLAUSE_END.search(text, 0, _LONGEST_CLAUSE):
         clause, rest = text[: end.start()].strip(), text[end.end() :].lstrip(" ,，.。!！;；:：~～")
         words = clause.replace(own_name, "").strip("@ ") if own_name else clause
-        talk = small_talk(words)
+        talk = "" if _APOLOGY.match(words) else small_talk(words)
         if not clause or not rest or (words and not talk):
             break
         key, text = key or ("" if talk == "greeting" else talk), rest

@@ -460,6 +460,7 @@ def test_a_time_names_the_reminder_of_that_time(words: str, is_named: bool) -> N
     [
         ("actually make it 15:00", "dentist", True),
         ("还是改成三点吧", "dentist", True),
+        ("sorry, I meant 17:00", "dentist", True),
         ("push the dentist one to Friday", "dentist", True),
         ("还是改成三点吧", "pay Eve", False),
         ("what is the dentist called?", "dentist", False),

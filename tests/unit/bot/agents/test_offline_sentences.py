@@ -48,7 +48,15 @@ def kind(text: str) -> str:
     texts = {"not-here": "forget", "only-read": "model", "greeting": "talk", "thanks": "talk"}
     texts |= {"acknowledged": "talk", "goodbye": "talk", "forget-what": "forget"}
     texts |= dict.fromkeys(
-        ("about-privacy", "no-members", "no-agenda-change", "no-undo", "no-messages"), "itself"
+        (
+            "about-privacy",
+            "no-members",
+            "no-agenda-change",
+            "no-undo",
+            "no-messages",
+            "about-language",
+        ),
+        "itself",
     )
     keys = {say(key, language): name for key, name in texts.items() for language in LANGUAGES}
     about_me = {say("about-me", language, name="Memo"): "itself" for language in LANGUAGES}
@@ -368,7 +376,7 @@ def test_several_notes_are_deleted_at_once_or_none(question: str, ids: str) -> N
         returned.append(Returned("delete_note", gone))
     assert deleted == ids
     refusals = [
-        say(key, language, titles="").removesuffix(".").removesuffix("。")
+        say(key, language, titles="\0").partition("\0")[0]
         for key in ("which-note-is-here", "not-all-at-once")
         for language in ("en", "zh")
     ]
@@ -410,6 +418,7 @@ def test_a_time_given_after_the_question_when_completes_the_reminder(
         ("no, move it to Friday", "dentist", "Friday"),
         ("还是改成三点吧", "dentist", "三点"),
         ("sorry, make that 10:30", "dentist", "10:30"),
+        ("sorry, I meant 5pm", "dentist", "5pm"),
     ],
 )
 def test_another_time_after_a_receipt_is_for_that_reminder(
@@ -521,6 +530,8 @@ def test_a_statement_that_begins_like_a_request_is_one(question: str, statement:
         ("post a summary here on weekdays at 18:00", "digest", "weekdays 18:00"),
         ("每天下午六点发摘要", "digest", "每天 下午六点"),
         ("每周五17:00发总结", "digest", "每周五 17:00"),
+        ("send a summary every weekday at 18:00", "digest", "weekdays 18:00"),
+        ("post a digest every weekday morning at 9", "digest", "weekdays 9am"),
         ("turn off the digest", "digest", "off"),
         ("关掉每日摘要", "digest", "off"),
         ("speak Chinese please", "language", "zh"),

@@ -46,11 +46,12 @@ def test_the_message_is_quoted_where_its_words_are_kept() -> None:
     )
     english = decision_explanation(asked, "Bob", AT, 60, "en")
     assert english.startswith("I **answered** Bob's “is ")
-    assert "…”: it mentioned me." in english
+    assert "…” because it mentioned me." in english
     assert "\n" not in english
     assert "*it*" not in english
     short = decided(Reason.RATE_LIMITED, cue="mention", words="开放吗？")
-    assert decision_explanation(short, "", AT, 60, "zh").startswith("“开放吗？”，我**没有回答**：")
+    chinese = decision_explanation(short, "", AT, 60, "zh")
+    assert chinese.startswith("我**没有回答**“开放吗？”，因为")
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
