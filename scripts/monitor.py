@@ -35,7 +35,7 @@ from bot.operations.doctor.result import Check
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.operator_actions import QueueDepth
 from bot.settings import load_existing, read
-from bot.text.languages import Sentence
+from bot.text.languages import Language, Sentence
 from memory.errors import StoreError
 from memory.tables.operations import RecentTurns
 from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
@@ -77,12 +77,14 @@ class Monitor:
         desk: OperatorDesk | None,
         window_s: int,
         limits: MonitorLimits,
+        language: Language = "en",
     ) -> None:
         self._sources = sources
         self._desk = desk
         self._window_s = window_s
         self._window = Window(window_s)
         self._limits = limits
+        self._language = language
 
     async def look(self) -> Picture:
         for source in self._sources:
@@ -105,7 +107,7 @@ class Monitor:
         except QueueUnavailable:
             found = []  # it is away, as was said
         red = [
-            f"{one.name}: {one.sentence.en} → {one.next_step or 'scripts/doctor'}"
+            f"{one.name}: {one.sentence.said(self._language)} → {one.next_step or 'scripts/doctor'}"
             for one in found
             if one.state == "fail"
         ]
@@ -177,7 +179,8 @@ async def _monitor(given: argparse.Namespace) -> int:
         sources = [StandardInput() if name == "-" else LogFile(Path(name)) for name in given.log]
         for source in sources:
             stack.callback(source.close)
-        monitor = Monitor(sources, desk, given.window, _limits(given))
+        spoken: Language = "en" if given.json else language(given.lang)
+        monitor = Monitor(sources, desk, given.window, _limits(given), spoken)
         if given.once:
             picture = await _once(monitor, sources, given)
         else:
@@ -200,7 +203,7 @@ async def _once(
         screen = Screen(language(given.lang))
         good = not picture.alarms and not picture.report.errors
         screen.verdict("monitor", _verdict(picture), good=good)
-        for title, columns, rows in _tables(picture):
+        for title, columns, rows in _tables(picture, language(given.lang)):
             screen.table(title, columns, rows)
     return picture
 
@@ -219,7 +222,8 @@ async def _follow(
             over = bool(sources) and not given.db and all(map(_has_ended, sources))
             picture = await monitor.look()
             if live:
-                live.update(_drawing(picture, datetime.now(zone)), refresh=True)
+                drawing = _drawing(picture, datetime.now(zone), language(given.lang))
+                live.update(drawing, refresh=True)
             elif given.json:
                 print_json(asdict(picture))
                 sys.stdout.flush()
@@ -248,10 +252,10 @@ def _verdict(picture: Picture) -> Sentence:
     return Sentence("all within limits", "都在限值内")
 
 
-def _drawing(picture: Picture, now: datetime) -> Group:
+def _drawing(picture: Picture, now: datetime, language: Language) -> Group:
     """Alarms first: what does not fit on the screen is cut off at its end."""
     warnings = [Text(f"ALARM {alarm}", style="bold red") for alarm in picture.alarms]
-    tables = [rich_table(*table) for table in _tables(picture)]
+    tables = [rich_table(*table) for table in _tables(picture, language)]
     return Group(Text(f"{now:%H:%M:%S}"), *warnings, Columns(tables, padding=(0, 2)))
 
 
@@ -274,11 +278,11 @@ def _line(picture: Picture, now: datetime) -> str:
     return f"{now:%H:%M:%S} {shown}{alarm}"
 
 
-def _tables(picture: Picture) -> list[tuple[str, Sequence[str], Rows]]:
+def _tables(picture: Picture, language: Language) -> list[tuple[str, Sequence[str], Rows]]:
     """Title, columns and rows of everything there is to show."""
     report = picture.report
     tables: list[tuple[str, Sequence[str], Rows]] = [
-        ("Health", ("check", "state", "what", "next"), _checks(picture.health)),
+        ("Health", ("check", "state", "what", "next"), _checks(picture.health, language)),
         (f"Last {report.window_s / 60:g} minutes", ("what", "now"), _figures(report)),
         ("Latency", ("stage", "n", "p50 s", "p95 s"), _latencies(report)),
         ("Events", ("outcome", "count"), _counts(report.events)),
@@ -292,8 +296,8 @@ def _tables(picture: Picture) -> list[tuple[str, Sequence[str], Rows]]:
     return [table for table in tables if table[2]]
 
 
-def _checks(health: Sequence[Check]) -> Rows:
-    return [(one.name, one.state, one.sentence.en, one.next_step) for one in health]
+def _checks(health: Sequence[Check], language: Language) -> Rows:
+    return [(one.name, one.state, one.sentence.said(language), one.next_step) for one in health]
 
 
 def _figures(report: WindowReport) -> Rows:

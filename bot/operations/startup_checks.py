@@ -32,6 +32,7 @@ from bot.settings import (
     load,
     misspelt_names,
 )
+from bot.text.locale import terminal_language
 from memory.proxies import ignored_proxies
 
 log = structlog.get_logger()
@@ -86,11 +87,12 @@ class StartupRemark:
 
 @contextmanager
 def exit_with_sentence() -> Iterator[None]:
-    """Ends the process with status 2 and the sentence of a `SettingsError`."""
+    """Ends the process with status 2 and the sentence of a `SettingsError`, in the language of the
+    terminal."""
     try:
         yield
     except SettingsError as exc:
-        sys.stderr.write(f"{exc}\n")
+        sys.stderr.write(f"{exc.zh if terminal_language() == 'zh' else exc}\n")
         raise SystemExit(EXIT_STATUS) from None
 
 

@@ -39,6 +39,7 @@ _LOOK_S = 1.0
 _WATCHED_S = 0.05
 _STOP_S = 12.0
 _PREDECESSOR_S = 20.0
+_SILENT_S = 2.0
 _RETRY_S = 0.1
 
 
@@ -334,11 +335,15 @@ def _taken_over(server: Server) -> Launch:
 def _be_the_only_one(data_dir: Path, *, for_ever: bool) -> None:
     """One bot in one DATA_DIR; one that is about to end is waited for. The lock goes with us."""
     lock = open_lock(data_dir, ".supervisor.lock")
-    deadline = time.monotonic() + _PREDECESSOR_S
+    start = time.monotonic()
+    deadline, is_said = start + _PREDECESSOR_S, for_ever
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            if not is_said and time.monotonic() > start + _SILENT_S:
+                write_event("supervisor.waiting", reason=f"another bot runs in {data_dir}")
+                is_said = True
             if not for_ever and time.monotonic() > deadline:
                 raise ServerRefused(
                     f"another bot runs in {data_dir}: stop it first, or set another DATA_DIR"

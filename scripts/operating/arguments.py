@@ -8,7 +8,10 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Literal, NoReturn
+
+from bot.text.locale import terminal_language
 
 FINDINGS = 1
 _WIDTH = 80
@@ -50,12 +53,20 @@ def _limit(text: str) -> int:
 
 
 def language(given: str | None, environment: Mapping[str, str] = os.environ) -> Literal["zh", "en"]:
-    """What was asked for, else that of the terminal's locale (POSIX: the first that is set)."""
+    """What was asked for, else that of the terminal."""
     if given:
         return "zh" if given == "zh" else "en"
-    names = ("LC_ALL", "LC_MESSAGES", "LANG")
-    locale = next((environment[name] for name in names if environment.get(name)), "")
-    return "zh" if locale.lower().startswith("zh") else "en"
+    return terminal_language(environment)
+
+
+def text_file(name: str) -> Path:
+    """For options that name a file to read."""
+    try:
+        Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        why = getattr(exc, "strerror", None) or "it is not UTF-8 text"
+        raise argparse.ArgumentTypeError(f"{name} cannot be read: {why}") from exc
+    return Path(name)
 
 
 def parser(name: str, description: str | None) -> argparse.ArgumentParser:

@@ -118,7 +118,8 @@ class Screen:
 
     def verdict(self, name: str, words: Sentence, *, good: bool) -> None:
         """A line that is read first: what was looked at, and how it is."""
-        label = f"{self.said(name)}: {words.said(self._language)}"
+        colon = "：" if self._language == "zh" else ": "
+        label = f"{self.said(name)}{colon}{words.said(self._language)}"
         self.say(label, style="bold green" if good else "bold red")
 
     def say(self, text: str, *, style: str = "") -> None:

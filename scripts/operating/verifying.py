@@ -6,7 +6,6 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -21,7 +20,7 @@ from memory.receipts import (
     verify_chain,
     verify_receipt,
 )
-from scripts.operating.arguments import FINDINGS
+from scripts.operating.arguments import FINDINGS, text_file
 from scripts.operating.console import print_json
 from scripts.operating.desk import OperatorDesk
 from scripts.operating.survivors import (
@@ -169,10 +168,10 @@ def _as_json(handed_in: Given, search: SurvivorSearch) -> Mapping[str, object]:
 def add_receipt_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """`verify`, `receipts` and `receipt-key`."""
     check = commands.add_parser("verify", help="verify a receipt, and that nothing survived")
-    check.add_argument("receipt", type=Path, metavar="RECEIPT", help="a file with the receipt")
-    check.add_argument("--text", type=Path, metavar="FILE", help="the text that was deleted")
+    check.add_argument("receipt", type=text_file, metavar="RECEIPT", help="a file with the receipt")
+    check.add_argument("--text", type=text_file, metavar="FILE", help="the text that was deleted")
     check.add_argument("--also", action="append", default=[], metavar="WORDS", help="part of it")
-    check.add_argument("--log", type=Path, action="append", default=[], metavar="FILE")
+    check.add_argument("--log", type=text_file, action="append", default=[], metavar="FILE")
     check.add_argument(
         "--public-key", action="append", default=[], metavar="HEX", help="of an earlier key"
     )

@@ -350,6 +350,7 @@ def test_a_second_bot_in_the_same_folder_is_refused_in_one_sentence(bot: OneComm
     second = run_module(*COMMAND[2:], env=environment)
     assert second.returncode == 2
     assert "another bot runs in" in second.stderr
+    assert "supervisor.waiting" in second.stdout
     assert len(second.stderr.strip().splitlines()) == 1
     bot.until_answered(bot.ask())
 

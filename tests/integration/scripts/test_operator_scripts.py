@@ -34,7 +34,7 @@ from memory.scope import memory_context
 from memory.store import MemoryStore
 from memory.tables.directory import PeopleStore, Sighting
 from tests.support.exchanges import exchange
-from tests.support.forking import Forked, run_script
+from tests.support.forking import Forked, run_module, run_script
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -147,6 +147,52 @@ def test_a_database_that_is_away_is_configuration_trouble(
     assert done.returncode == 2
     assert "the database refuses the connection: check DATABASE_URL" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "settings", "sentence"),
+    [
+        ("bot.process.supervisor", {"PORT": "x"}, "PORT 的值无效"),
+        ("bot.worker", {"TIMEZONE": "Mars"}, "TIMEZONE 不是时区名称"),
+        ("scripts.migrate", {"DATABASE_URL": "x"}, "DATABASE_URL 不是"),
+        ("scripts.backup", {"DATABASE_URL": "postgresql://127.0.0.1:1/x"}, "数据库拒绝连接"),
+    ],
+)
+def test_a_wrong_setting_is_named_in_the_language_of_the_terminal(
+    environment: dict[str, str], module: str, settings: dict[str, str], sentence: str
+) -> None:
+    given = environment | {"LANG": "zh_CN.UTF-8", "LC_ALL": ""} | settings
+    done = run_module(module, env=given)
+
+    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("verify", "none"), ("verify", "{key}", "--text", "none")])
+def test_a_file_that_cannot_be_read_is_named(
+    environment: dict[str, str], tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    (receipt := tmp_path / "receipt.json").write_text("{}")
+    done = _run(environment, "memory", *(one.format(key=receipt) for one in arguments))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "none cannot be read: No such file or directory" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_start_does_not_overlook_an_option() -> None:
+    done = subprocess.run(
+        [ROOT / "scripts" / "start", "--prot", "8081"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "takes no options" in done.stderr
+
+
+def test_monitor_speaks_chinese_on_a_chinese_terminal(environment: dict[str, str]) -> None:
+    done = _run(environment, "monitor", "--db", "--once", "--lang", "zh")
+
+    assert done.stdout.startswith("监控：")
+    assert "没有失败的提问" in done.stdout
 
 
 def test_a_database_that_is_out_of_date_names_the_next_step(
@@ -493,9 +539,9 @@ async def test_on_a_terminal_the_verdict_comes_first_and_everything_fits_80_colu
     assert first["check_memory", "en"] == [
         "isolation: held", "memory: no problems found",
     ]  # fmt: skip
-    assert first["check_memory", "zh"] == ["隔离: 有效", "记忆: 没有发现问题"]
+    assert first["check_memory", "zh"] == ["隔离：有效", "记忆：没有发现问题"]
     assert first["decisions", "en"][0] == "decisions: 1 answered, 0 silent"
-    assert first["memory", "zh"][0].startswith("记忆: Alice (ou_4f2a9c…) 的 ")
+    assert first["memory", "zh"][0].startswith("记忆：Alice (ou_4f2a9c…) 的 ")
     listed = "\n".join(shown["check_memory", "en"])
     assert "oc_bbbbbb…" in listed
     assert "Alice (ou_4f2a9c…)" in " ".join(listed.split())
