@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, tzinfo
+from functools import partial
 from pathlib import Path
 
 from rich.columns import Columns
@@ -39,6 +40,7 @@ from bot.text.languages import Language, Sentence
 from memory.errors import StoreError
 from memory.tables.operations import RecentTurns
 from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
+from scripts.operating.checklist import mark
 from scripts.operating.console import Screen, print_json, rich_table, run
 from scripts.operating.desk import OperatorDesk, open_desk
 from scripts.operating.logs import (
@@ -51,7 +53,7 @@ from scripts.operating.logs import (
     WindowReport,
     alarms,
 )
-from scripts.operating.words import counted
+from scripts.operating.words import counted, said_in
 
 Rows = Sequence[tuple[str, ...]]
 
@@ -283,7 +285,11 @@ def _tables(picture: Picture, language: Language) -> list[tuple[str, Sequence[st
     report = picture.report
     tables: list[tuple[str, Sequence[str], Rows]] = [
         ("Health", ("check", "state", "what", "next"), _checks(picture.health, language)),
-        (f"Last {report.window_s / 60:g} minutes", ("what", "now"), _figures(report)),
+        (
+            _last_minutes(report.window_s / 60, language),
+            ("what", "now"),
+            _figures(report, language),
+        ),
         ("Latency", ("stage", "n", "p50 s", "p95 s"), _latencies(report)),
         ("Events", ("outcome", "count"), _counts(report.events)),
         ("Turns", ("outcome", "count"), _counts(report.turns)),
@@ -293,14 +299,27 @@ def _tables(picture: Picture, language: Language) -> list[tuple[str, Sequence[st
     ]
     if picture.queue or picture.recent:
         tables.append(("Queue and tables", ("what", "now"), _stored(picture.queue, picture.recent)))
-    return [table for table in tables if table[2]]
+    said = partial(said_in, language)
+    return [
+        (said(title), [*map(said, columns)], [(said(row[0]), *row[1:]) for row in rows])
+        for title, columns, rows in tables
+        if rows
+    ]
+
+
+def _last_minutes(minutes: float, language: Language) -> str:
+    english = f"Last {minutes:g} minute{'' if minutes == 1 else 's'}"
+    return Sentence(english, f"最近 {minutes:g} 分钟").said(language)
 
 
 def _checks(health: Sequence[Check], language: Language) -> Rows:
-    return [(one.name, one.state, one.sentence.said(language), one.next_step) for one in health]
+    return [
+        (one.name, mark(one.state, language), one.sentence.said(language), one.next_step)
+        for one in health
+    ]
 
 
-def _figures(report: WindowReport) -> Rows:
+def _figures(report: WindowReport, language: Language) -> Rows:
     figures: dict[str, int] = {
         "turns in flight": report.in_flight,
         "tokens in": report.tokens_in,
@@ -310,7 +329,10 @@ def _figures(report: WindowReport) -> Rows:
         "lines that are no log entries": report.skipped_lines,
     }
     away_s = report.memory_away_s
-    memory = "there" if away_s is None else f"away for {away_s:.0f} s"
+    memory = (
+        Sentence("there", "可用") if away_s is None
+        else Sentence(f"away for {away_s:.0f} s", f"已中断 {away_s:.0f} 秒")
+    ).said(language)  # fmt: skip
     return [*((name, f"{value:,}") for name, value in figures.items()), ("memory", memory)]
 
 

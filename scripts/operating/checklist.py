@@ -37,6 +37,11 @@ def show(checks: Sequence[Check], language: Language, *, title: str = "doctor") 
         show_line(screen, check, language)
 
 
+def mark(state: State, language: Language) -> str:
+    """The state as the doctor shows it."""
+    return _MARKS[state][0].said(language)
+
+
 def show_line(screen: Screen, check: Check, language: Language) -> None:
     """State, name and sentence; below them the link or command, which is never broken."""
     mark, style = _MARKS[check.state]

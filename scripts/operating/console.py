@@ -32,7 +32,7 @@ from scripts.operating.arguments import language
 from scripts.operating.arguments import parser as parser
 from scripts.operating.desk import since
 from scripts.operating.names import NamedIds, NamesOf, NotKnown
-from scripts.operating.words import WORDS
+from scripts.operating.words import said_in
 
 T = TypeVar("T")
 _ID = re.compile(r"\b(o[cumn]_|omt_|cli_|note_)([0-9A-Za-z]{6})[0-9A-Za-z_-]{4,}")
@@ -114,7 +114,7 @@ class Screen:
 
     def said(self, words: str) -> str:
         """A title or the name of a column in the language of this screen."""
-        return WORDS.get(words, words) if self._language == "zh" else words
+        return said_in(self._language, words)
 
     def verdict(self, name: str, words: Sentence, *, good: bool) -> None:
         """A line that is read first: what was looked at, and how it is."""

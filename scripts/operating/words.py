@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bot.text.languages import Language
+
 WORDS: Mapping[str, str] = {
     # what is looked at
     "memory": "记忆",
@@ -71,11 +73,55 @@ WORDS: Mapping[str, str] = {
     "for": "提醒谁",
     "timer": "编号",
     "role": "角色",
+    # the monitor's
+    "now": "现在",
+    "stage": "阶段",
+    "n": "次数",
+    "p50 s": "中位数（秒）",
+    "p95 s": "95 分位（秒）",
+    "outcome": "结果",
+    "decision": "决定",
+    "error": "错误",
+    "warning": "警告",
+    "Latency": "耗时",
+    "Events": "事件",
+    "Turns": "问答",
+    "Errors": "错误",
+    "Warnings": "警告",
+    "Queue and tables": "队列和数据表",
+    "turns in flight": "进行中的问答",
+    "tokens in": "输入 token",
+    "tokens out": "输出 token",
+    "retries": "重试",
+    "answers without memory": "没有记忆的回答",
+    "lines that are no log entries": "不是日志的行",
+    "ack": "确认",
+    "memory load": "读取记忆",
+    "model": "模型",
+    "memory save": "写入记忆",
+    "send": "发送",
+    "total": "合计",
+    "jobs waiting": "等待的任务",
+    "jobs running": "进行中的任务",
+    "jobs failed": "失败的任务",
+    "turns waiting for the memory": "等待写入记忆的问答",
+    "oldest waiting job": "等待最久的任务",
+    "waits longest for the memory": "等待记忆最久",
+    "turns unfinished": "未完成的问答",
+    "repeated attempts": "重复尝试",
+    "oldest unfinished turn": "最早的未完成问答",
+    "p50 of the answers": "回答耗时中位数",
+    "p95 of the answers": "回答耗时 95 分位",
     "status": "状态",
     "turn": "一轮问答",
     "tools": "工具",
     "text": "文本",
 }
+
+
+def said_in(language: Language, words: str) -> str:
+    """A title, or the name of a column or figure, in the language."""
+    return WORDS.get(words, words) if language == "zh" else words
 
 
 def counted(number: int, noun: str) -> str:

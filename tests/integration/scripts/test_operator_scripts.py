@@ -192,6 +192,8 @@ def test_monitor_speaks_chinese_on_a_chinese_terminal(environment: dict[str, str
     done = _run(environment, "monitor", "--db", "--once", "--lang", "zh")
 
     assert done.stdout.startswith("监控：")
+    assert "正常" in done.stdout
+    assert not set(re.findall(r"^([A-Z][a-z ]+|jobs [a-z]+)", done.stdout, re.MULTILINE))
     assert "没有失败的提问" in done.stdout
 
 
