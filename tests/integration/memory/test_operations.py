@@ -270,10 +270,13 @@ async def test_a_sent_turn_without_its_answer_is_an_orphan_unless_its_words_were
 async def test_the_probe_finds_nothing_where_policies_hold_and_leaves_nothing(
     any_rpc: Rpc, backend: Backend
 ) -> None:
-    assert await probe_isolation(any_rpc) == []
+    forgotten = "select (select count(*) from agent_receipts), count(*) from forgotten_people"
+    with psycopg.connect(backend.database_url, autocommit=True) as connection:
+        before = connection.execute(forgotten).fetchone()
+        assert await probe_isolation(any_rpc) == []
 
-    with psycopg.connect(backend.database_url) as connection:
         assert tables_with(connection, "ou_probe_") == set()
+        assert connection.execute(forgotten).fetchone() == before
 
 
 async def test_the_probe_finds_a_memory_whose_policies_are_off(
