@@ -429,6 +429,17 @@ def test_supabase_is_written_down_once_it_accepts_the_keys(
     assert "sb_secret_1" not in done.stdout
 
 
+@pytest.mark.parametrize("written", [b"OPENAI_MODEL m\n", b"\xff\xfe"])
+def test_an_environment_file_that_cannot_be_read_stays_as_it_is(
+    place: Place, written: bytes
+) -> None:
+    place.env.write_bytes(written)
+    done = _run(place, "--lang", "en", "--only", "time-zone", "--time-zone", "UTC")
+
+    assert (done.returncode, "setup: .env cannot be read" in done.stderr) == (2, True), done.stderr
+    assert place.env.read_bytes() == written
+
+
 @pytest.mark.parametrize(
     ("answers", "sentence"),
     [
