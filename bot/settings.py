@@ -247,7 +247,7 @@ _LIMITS = {one.name: one.metadata for one in fields(Settings)}
 
 def read(**overrides: object) -> Settings:
     """What the environment says, each value by itself. Raises `SettingsError`."""
-    variables = {**_environment(), **overrides}
+    variables = {**settings_values.environment_values(), **overrides}
     values = {name: _value_of(name, variables[name]) for name in NAMES if name in variables}
     settings = Settings(**values)
     rules.require_time_zone("TIMEZONE", settings.timezone)
@@ -304,17 +304,6 @@ def has_database(settings: Settings) -> bool:
 def misspelt_names() -> dict[str, str]:
     """Variables of the environment and of .env that nearly are ours, with what was meant."""
     return rules.misspelt_names(_given_names(), NAMES)
-
-
-def _environment() -> dict[str, str]:
-    try:
-        return settings_values.environment_values()
-    except (OSError, UnicodeDecodeError) as exc:
-        name = type(exc).__name__
-        raise SettingsError(
-            f".env cannot be read ({name}): write it anew.",
-            f".env 无法读取（{name}）：请重新编写。",
-        ) from exc
 
 
 def _value_of(name: str, value: object) -> Any:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
+from io import StringIO
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -301,7 +302,7 @@ def environment_values() -> dict[str, str]:
 
     Raises `OSError` and `UnicodeDecodeError` when there is a `.env` that cannot be read.
     """
-    return {**_lower_names(_file_values()), **_lower_names(os.environ)}
+    return {**_lower_names(file_values()), **_lower_names(os.environ)}
 
 
 def value_of(value: object, kind: Any, **limits: Any) -> Any:
@@ -324,12 +325,29 @@ def _lower_names(values: Mapping[str, str | None]) -> dict[str, str]:
     return {name.lower(): value for name, value in values.items() if value}
 
 
-def _file_values() -> dict[str, str | None]:
+def file_values() -> dict[str, str | None]:
+    """What `.env` says. Raises `SettingsError` if it, or a line of it, cannot be read."""
     if not ENVIRONMENT_FILE.is_file():
         return {}
-    from dotenv import dotenv_values  # for who has such a file
+    from dotenv import dotenv_values, parser  # for who has such a file
 
-    return dotenv_values(ENVIRONMENT_FILE, encoding="utf-8")
+    try:
+        text = ENVIRONMENT_FILE.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        name = type(exc).__name__
+        raise SettingsError(
+            f".env cannot be read ({name}): write it anew.",
+            f".env 无法读取（{name}）：请重新编写。",
+        ) from exc
+    for one in parser.parse_stream(StringIO(text)):
+        if one.error:
+            written = one.original.string
+            line = one.original.line + len(written) - len(written.lstrip("\n"))
+            raise SettingsError(
+                f".env cannot be read, line {line}: write NAME=value, and close its quotes.",
+                f".env 第 {line} 行无法读取：应写成 NAME=value，引号要成对。",
+            )
+    return dotenv_values(stream=StringIO(text))
 
 
 def _made_value(kind: type, value: Any) -> Any:

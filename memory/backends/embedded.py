@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import fcntl
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -350,9 +351,14 @@ def _initialise(folder: Path, user: Account) -> None:
         **user.options(),  # type: ignore[call-overload]
     )
     if result.returncode:
-        last = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise ServerRefused(f"no database can be made in {folder}: {last}")
+        raise ServerRefused(f"no database can be made in {folder}: {_reason(result.stderr)}")
     building.rename(folder)
+
+
+def _reason(complaint: str) -> str:
+    """The line that says why, of what `initdb` complains of; it tidies up after it."""
+    lines = complaint.strip().splitlines() or ["no reason given"]
+    return next((line for line in lines if re.search(r"error:|FATAL:|PANIC:", line)), lines[-1])
 
 
 def _configure(folder: Path, user: Account) -> None:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dotenv import dotenv_values
-
 from bot.operations.doctor import feishu
 from bot.operations.doctor.checks import ExaminationWishes, run_checks
 from bot.operations.doctor.http_exchange import NoHttpAnswer
@@ -323,7 +321,7 @@ def _overruled(name: str) -> Sentence:
 
 def _kept() -> dict[str, str]:
     """What `.env` says; the environment is not written down."""
-    return {name: value or "" for name, value in dotenv_values(ENV).items()}
+    return {name: value or "" for name, value in rules.file_values().items()}
 
 
 def _folder(kept: Mapping[str, str]) -> Path:

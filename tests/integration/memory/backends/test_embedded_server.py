@@ -264,6 +264,16 @@ def test_the_terminal_s_language_decides_nothing_about_the_database(
     assert found == ("école", True, True)
 
 
+def test_why_no_database_can_be_made_is_said_in_the_line_with_the_reason() -> None:
+    complaint = (
+        "could not write to file: No space left on device\n"
+        'FATAL:  could not write to file "pg_wal/x": No space left on device\n'
+        "child process exited with exit code 1\n"
+        "initdb: removing contents of data directory\n"
+    )
+    assert embedded._reason(complaint).startswith("FATAL:  could not write to file")
+
+
 @as_root
 def test_a_database_of_another_user_is_refused(data_dir: Path) -> None:
     (data_dir / "postgres").mkdir(parents=True)

@@ -178,6 +178,15 @@ def test_credentials_of_the_sandbox_that_are_damaged_say_how_to_get_new_ones(
         load(data_dir=tmp_path)
 
 
+@pytest.mark.parametrize("written", ["\nOPENAI_MODEL m\nPORT=1\n", "\nOPENAI_API_KEY='sk\n"])
+def test_a_line_of_the_environment_file_that_says_nothing_is_named(
+    tmp_path: Path, written: str
+) -> None:
+    (tmp_path / ".env").write_text(written)
+    with pytest.raises(SettingsError, match=r"\.env cannot be read, line 2: write NAME=value"):
+        load(**APP)
+
+
 def test_an_environment_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"OPENAI_MODEL=\xff\xfe\n")
     with pytest.raises(SettingsError, match=r"\.env cannot be read"):
