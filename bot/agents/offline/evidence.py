@@ -58,7 +58,7 @@ _ELLIPTIC = 2  # words of a statement that names no matter of its own
 _BEGINS = 12  # characters in which a statement on a value names it
 _NEGATES = re.compile(r"\b(?:not|no|never|cannot)\b|n['’]t\b|[不没无别]", re.IGNORECASE)
 _CAME_ABOUT = re.compile(r"了(?=[，,。！!]|$)")
-_CODE = re.compile(r"[a-z]+-\d+")
+_CODE = re.compile(r"(?<![a-z])[a-z]{1,20}-\d+")
 _TOKEN = re.compile(r"[a-z]+|\d+|[\u3400-\u9fff]")
 _NAME = re.compile(r"\b[A-Z][a-z]+")
 _ALIKE = 0.5  # of the words of two sentences
