@@ -66,7 +66,7 @@ _MEANT_WORDS = (
         r"|(?:请|帮我|把|以后|今后)*(?:(?:关掉|关闭|停掉|停止|取消|(?:不[要用必]"
         r"|别)再?发)(?:定时|每日|每天|每周)*的?(?:摘要|总结)了?"
         r"|(?:定时|每日|每天|每周)*(?:摘要|总结)(?:关掉|关闭|停掉|取消)了?"
-        rf"|{_OFTEN_ZH}(?:给?(?:我们?|大家|群里))?(?:发送?|生成|来|写)(?:一?[份个篇])?(?:摘要"
+        rf"|{_OFTEN_ZH}(?:给?(?:我们?|大家|群里))?(?:发送?|生成|来|写)(?:一?[份个篇次])?(?:摘要"
         rf"|总结))",
     ),
     (
@@ -112,7 +112,8 @@ _MEANT_WORDS = (
         r"|stop (?:talking|posting|writing)|do(?:n['’]?t| not) (?:talk|speak|post)|hush|silence)"
         r"(?:,? (?:please|now|here|in here|in this (?:group|chat)"
         r"|for (?:now|a while|a bit|(?:an?|\w+) (?:minutes?|hours?|days?))))*"
-        r"|(?:请|麻烦|你|先){0,3}(?:保持)?(?:安静|静音|(?:别|不要)(?:在这[里儿]|再)?(?:说话|插话"
+        r"|(?:请|麻烦|你|先|在?(?:这个|本)?群里){0,4}(?:保持)?(?:安静|静音|(?:别"
+        r"|不要)(?:在这[里儿]|再)?(?:说话|插话"
         r"|发言|出声)|别吵|闭嘴)"
         r"(?:一下|一?会儿?|一?点儿?|[一两三半几\d]{1,2}个?(?:小时|钟头|分钟|天))?了?",
     ),
@@ -120,14 +121,15 @@ _MEANT_WORDS = (
         CommandName.RESUME,
         r"(?:please )?(?:resume|unmute(?: yourself)?)(?: please| now| here)*"
         r"|you (?:can|may) (?:talk|speak)(?: again| now)*|(?:please )?(?:start"
-        r"|begin) talking(?: again)?"
-        r"|(?:请|现在)?(?:取消|解除|关闭)静音|(?:别|不要|不用)静音了"
+        r"|begin) talking(?: again)?|(?:please )?(?:talk|speak) again"
+        r"|(?:请|现在)?(?:取消|解除|关闭)静音|(?:别|不要|不用)静音了|(?:恢复|继续)说话吧?"
         r"|(?:现在)?你?可以(?:继续)?(?:说话|发言|出声)了",
     ),
     (
         CommandName.SETTINGS,
         rf"{_PLEASE}(?:(?:show|list|see|view|open|check|give)(?: me| us)? )?(?:all )?"
         r"(?:your|the|our|this group['’]s|this chat['’]s) settings(?: here| please)*"
+        r"|(?:show|open) settings"
         r"|what (?:are (?:your|the) settings|settings (?:do you have|are there"
         r"|can (?:i|we) change))(?: here)?"
         r"|(?:请|帮我)?(?:看看|看一下|查看|打开|显示|列出)(?:一下)?(?:你|这里|本?群|这个群)?的?设置"

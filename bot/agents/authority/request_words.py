@@ -68,7 +68,7 @@ DELETE = re.compile(
     r"|canc?el+"
     r"|turn off|switch off|take (?:it|that|this) (?:out|off)|drop|clear|discard|throw"
     r"|get rid|can (?:now )?go|skip|cancel|stop|end|undo"
-    r"|do(?:n['’]?| no)t remember|no longer|no need (?:to|for)|not any ?more"
+    r"|do(?:n['’]?| no)t (?:remember|remind)|no longer|no need (?:to|for)|not any ?more"
     r"|isn't|don't (?:need|want|keep))\b"
     r"|\bnever ?mind\b|删|忘|别记|别提醒|划掉|去掉|移除|清除|清空|清掉|清了|取消|撤|不要|不用"
     r"|不再|不需要|别再|抹掉|扔|关[了掉]|停",

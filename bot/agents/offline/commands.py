@@ -88,6 +88,7 @@ _RULES_EN = (
         r"(?:(?:show|list|find)(?: me)?(?: my| the| all)? |which "
         r"|my )?notes (?:are )?tagged(?: with| as)? TITLE",
     ),
+    ("find", r"(?:what|which) (?:are |of )?(?:my |the )?notes (?:are )?about TITLE"),
     ("find", r"(?:do i have|is there|are there) (?:a |any )?notes? (?:about|on|with) TITLE"),
     (
         "make",
@@ -139,7 +140,7 @@ _RULES_EN = (
         r"(?:delete|remove|erase|clear) (?P<ref>(?:all |both |every )?(?:of )?"
         r"(?:my |the |our |these )?notes?\b.{1,60}?)",
     ),
-    ("drop", r"(?:delete|remove|erase) REF"),
+    ("drop", r"(?:delete|remove|erase|throw away|get rid of) REF"),
     ("share", r"share REF(?: with .*)?"),
     ("show", r"(?:show|open|read|what is in|what's in|what does)(?: me)? REF(?: say)?"),
     (
@@ -152,7 +153,7 @@ _RULES_ZH = (
     (
         "help",
         r"(?:都|究竟|到底)?(?:能|会|可以)(?:帮我|为我)?(?:做|干)?(?:些|点)?(?:什么|啥)(?:事情?|忙)?"
-        r"|帮帮我|我?(?:可以|能)(?:跟|对|和)你说(?:些)?(?:什么|啥)|(?:我)?(?:没听懂|听不懂|看不懂|没看懂|不明白)|(?:怎么|如何|怎样)(?:用你"
+        r"|帮帮我|我?(?:可以|能)(?:跟|对|和)你说(?:些)?(?:什么|啥)|(?:不好意思)?我?(?:没听懂|没明白|听不懂|看不懂|没看懂|不明白)|(?:怎么|如何|怎样)(?:用你"
         r"|.{0,8}(?:笔记|提醒|任务|摘要|待办).{0,6})"
         r"|.{0,6}(?:笔记|提醒|任务|摘要|待办)(?:功能)?(?:怎么|如何)(?:用|设|建|删|改|弄).{0,4}"
         r"|(?:有)?(?:什么|哪些)功能|怎么用|是谁|帮助|使用说明|(?:能|可以)怎么(?:帮我|用)",
@@ -175,6 +176,7 @@ _RULES_ZH = (
         r"(?:列出|看看|查看)?(?:所有|全部)?[带有]TITLE标签的?笔记(?:都?有?(?:哪些|什么|几条))?",
     ),
     ("find", r"(?:哪些|哪条|哪几条|有没有)笔记(?:是|带有?|有|标了?|打了)TITLE的?(?:标签)?的?"),
+    ("find", r"(?:关于|有关)TITLE的?笔记(?:有(?:哪些|什么|几条)|在哪里?)?"),
     ("find", r"(?:搜索|搜一下)[:：\s]*TITLE"),
     (
         "make",
@@ -223,6 +225,7 @@ _RULES_ZH = (
     ),
     ("drop", r"(?P<ref>清空我?的?(?:所有|全部)?的?(?:笔记|便签))"),
     ("drop", r"(?:把|将)REF(?:给|都)?DROP[掉了]*"),
+    ("drop", r"REF不要了"),
     ("drop", r"DROP(?:掉|了)?REF"),
     ("share", r"(?:把|将)?REF(?:分享|共享)(?:给.*|到.*)?"),
     ("share", r"(?:分享|共享)REF(?:给.*|到.*)?"),

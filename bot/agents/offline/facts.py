@@ -138,6 +138,7 @@ _VERB = re.compile(
     r"|定于)了?|是|在|叫|为|有",
     re.IGNORECASE,
 )
+_FIGURE = re.compile(r"\d[\d.,:]*")
 _PREPOSITION = re.compile(r"(?:on|at|in|by|to|for|from|with|until)\b\s*", re.IGNORECASE)
 WHEN = frozenset(("day", "weekday", "time", "month", "period", "year"))
 _SAYS_NO_TOPIC = frozenset(
@@ -234,7 +235,9 @@ def statement_with_value(statement: str, value: str) -> str:
     """`statement` with another value after its verb; `value` alone where it has no verb."""
     about, verb, old = _parts(statement)
     if not verb:
-        return value
+        figures = _FIGURE.findall(statement)
+        is_figure = len(figures) == 1 and _FIGURE.fullmatch(value)
+        return _FIGURE.sub(value, statement) if is_figure else value
     preposition = _PREPOSITION.match(old)
     keeps = preposition and not _PREPOSITION.match(value)
     gap = " " if old.startswith(" ") else ""

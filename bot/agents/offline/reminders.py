@@ -16,10 +16,11 @@ from bot.agents.offline.choosing import (
     choose_items,
     choose_together,
 )
+from bot.agents.offline.moved_times import moved_time
 from bot.agents.offline.notes import Call, Returned, each_in_turn, say
 from bot.agents.offline.prompt_reading import now_of
 from bot.text.languages import Language
-from bot.text.moments import SpokenMoment, read_moment, with_month_ends
+from bot.text.moments import read_moment, with_month_ends
 from memory.dates import DATE_EXPRESSIONS, DAY_EXPRESSIONS, named_days
 from memory.text import HAN
 
@@ -56,7 +57,7 @@ _LIST = re.compile(
     r"\bwhen(?:['’]s| is| are| will) (?P<en>[^,.;]{1,60}?) reminders?\b"
     r"|^\W*(?P<zh>[^，。,.]{1,20}?)的?提醒(?:是|在|定在|设在)?(?:几点|什么时候|何时|哪一?天|多会儿)"
     r"|\bwhat(?:['’]s| is) coming up\b|^\W*还剩下?(?:些|几[个条]|哪些|什么)*的?提醒"
-    r"|\b(?:list|show|what|which|any)\b.{0,30}\breminders\b"
+    r"|\b(?:list|show|what|which|any|how many)\b.{0,30}\breminders\b"
     r"|^\W*(?:(?:please|see|view|check|all|of|my|our|the)\b\W*){0,4}reminders(?: please)?\W*$"
     r"|^\W*do (?:i|we) have (?:any )?reminders(?: (?:today|tomorrow|left))?\W*$"
     r"|\bwhat (?:will you|do you (?:have|need) to|are you going to|did i (?:ask"
@@ -68,7 +69,7 @@ _LIST = re.compile(
     r"|^(?:我们?|这里|群里|[今明后]天|[这本下]周)*(?:还?有没有|还有)(?:什么|别的"
     r"|其他)?提醒[吗呢]?\W*$"
     r"|提醒(?:我们?|大家)?(?:些|做|干)?(?:什么|哪些|啥)"
-    rf"|^\W*(?:{_DAY_ZH}|[这本下]周)?(?:我们?|大家)?有(?:没有)?(?:什么)?提醒[吗么]?\W*$",
+    rf"|^\W*(?:{_DAY_ZH}|[这本下]周)?(?:我们?|大家)?(?:一共|总共)?有(?:没有)?(?:什么|几[个条]|多少)?提醒[吗么]?\W*$",
     re.IGNORECASE,
 )
 DAY_EN = r"today|tomorrow|tonight|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
@@ -136,7 +137,6 @@ _LATER = re.compile(
     re.IGNORECASE,
 )
 _NEW_TIME = ("to", "oto", "nto", "zto", "ofto")
-_HALVES = {True: ("in the morning", "in the evening"), False: ("早上", "下午")}
 _ARTICLE = re.compile(r"^\W*(?:the|my|our|that|this|a)\b\s*", re.IGNORECASE)
 
 # One of these stands in each of the patterns above, which take longer to try.
@@ -319,38 +319,11 @@ def _on_one(
     if reminder_wish.kind == "later":
         time = read_moment(reminder_wish.text, choices[0].at or now)
     else:
-        time = _moved(reminder_wish.text, choices[0].at, now)
+        time = moved_time(reminder_wish.text, choices[0].at, now)
     if time.problem:
         return say(f"ask-{time.problem}", language)
     often = {"repeats": time.repeats} if time.repeats != "once" else {}
     return Call("change_reminder", {"reminder_id": choices[0].id, "at": time.at, **often})
-
-
-def _moved(words: str, old: datetime | None, now: datetime) -> SpokenMoment:
-    """When a reminder is to come now: a day alone keeps its time of day, a time alone its day."""
-    time = read_moment(words, now)
-    if old is None or time.problem not in ("", "missing", "halves"):
-        return time
-    is_day = any(named_days(words, DAYS, now.date()))
-    if time.problem == "missing":
-        return read_moment(f"{words} {old:%H:%M}", now) if is_day else time
-    if time.problem == "halves":
-        first, second = _HALVES[words.isascii()]
-        marks = (
-            (f"{words} {first}", f"{words} {second}")
-            if words.isascii()
-            else (first + words, second + words)
-        )
-        return min((_moved(one, old, now) for one in marks), key=lambda one: _apart(one, old))
-    same_day = read_moment(f"{old:%Y-%m-%d} {words}", now)
-    is_coming = not same_day.problem and same_day.at > f"{now:%Y-%m-%dT%H:%M}"
-    return time if is_day or time.rest.strip() or not is_coming else same_day
-
-
-def _apart(moment: SpokenMoment, old: datetime) -> float:
-    """Hours between the times of day."""
-    at = datetime.fromisoformat(moment.at) if moment.at else old
-    return abs(at.hour - old.hour) + abs(at.minute - old.minute) / 60
 
 
 def _listed_items(list_result: Returned) -> list[ListedItem]:

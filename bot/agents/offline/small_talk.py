@@ -6,7 +6,7 @@ import re
 
 _ANYBODY = r"(?:\s+(?:there|all|everyone|everybody|team|again))?"
 _GREETING = re.compile(
-    rf"\W{{0,9}}(?:hello|hi|hey|(?:good\s+)?(?:morning|afternoon|evening)|good day"
+    rf"\W{{0,9}}(?:hello|hi(?:ya)?|hey|(?:good\s+)?(?:morning|afternoon|evening)|good day"
     rf"|(?:are )?you there|anyone there){_ANYBODY}\W{{0,9}}"
     r"|\W{0,9}(?:(?:你|您|大家)好[呀啊哦]?|嗨|哈[喽啰]|(?:大家|各位)?早[啊呀]?|早安|(?:早上|上午"
     r"|中午|下午"
@@ -22,9 +22,10 @@ _THANKS = re.compile(
     re.IGNORECASE,
 )
 _BYE = re.compile(
-    r"\W{0,9}(?:good ?)?(?:bye|night)(?: bye)?(?: (?:all|everyone|now))?\W{0,9}"
+    r"(?:that['’]?s (?:all|it)[,.! ]{1,3})?\W{0,9}(?:good ?)?"
+    r"(?:bye|night)(?: bye)?(?: (?:all|everyone|now))?\W{0,9}"
     r"|\W{0,9}see you(?: (?:later|tomorrow))?\W{0,9}"
-    r"|\W{0,9}(?:再见|拜拜|晚安|回头见|明天见)[了啦]?\W{0,9}",
+    r"|\W{0,9}(?:就这样[，,吧]{0,2})?(?:再见|拜拜|晚安|回头见|明天见)[了啦]?\W{0,9}",
     re.IGNORECASE,
 )
 _PRAISE = re.compile(
@@ -75,8 +76,8 @@ _KINDS = {
 
 
 def lead_in(text: str, own_name: str) -> tuple[str, str]:
-    """The key of the answer to thanks or an “ok” in front of what is said, and the rest without
-    those, greetings and the bot's name: “Hi Memo, …”, “thanks. …”."""
+    """The key of the answer to thanks in front of what is said, and the rest without them, an “ok”,
+    greetings and the bot's name: “Hi Memo, …”, “thanks. …”."""
     key = ""
     if small_talk(text):
         return key, text
@@ -86,7 +87,7 @@ def lead_in(text: str, own_name: str) -> tuple[str, str]:
         talk = "" if _APOLOGY.match(words) else small_talk(words)
         if not clause or not rest or (words and not talk):
             break
-        key, text = key or ("" if talk == "greeting" else talk), rest
+        key, text = key or (talk if talk == "thanks" else ""), rest
     return key, text
 
 

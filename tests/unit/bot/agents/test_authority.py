@@ -198,6 +198,7 @@ def test_reminders_of_others_need_the_askers_words(
         ("forget_fact", "忘掉发布日", True),
         ("forget_fact", "总结一下", False),
         ("cancel_reminder", "cancel the reminder to meet", True),
+        ("cancel_reminder", "don't remind me to meet after all", True),
         ("cancel_reminder", "hello", False),
         ("update_note", "remove the dinner tag from the first note", True),
         ("update_note", "把标题改成番茄意面", True),

@@ -616,6 +616,9 @@ def test_without_reminders_nobody_is_asked_which_one() -> None:
             "delay the deck reminder by half an hour",
             {"reminder_id": "tm_b", "at": "2026-12-04T15:30"},
         ),
+        ("把周五那个改到九点半", {"reminder_id": "tm_b", "at": "2026-12-04T09:30"}),
+        ("把周五那个改到四点半", {"reminder_id": "tm_b", "at": "2026-12-04T16:30"}),
+        ("move the Friday one to 4:30", {"reminder_id": "tm_b", "at": "2026-12-04T16:30"}),
         ("报价的提醒推迟两天", {"reminder_id": "tm_c", "at": "2027-03-05T10:00"}),
     ],
 )
