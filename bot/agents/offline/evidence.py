@@ -17,12 +17,12 @@ from bot.agents.offline.matters import (
     in_common,
     is_of_twin,
     matter_words,
+    referent_place,
     statement_kinds,
     word_count,
 )
 from bot.agents.offline.notes import say
 from bot.agents.offline.prompt_reading import PromptLine, remembered_facts
-from bot.agents.offline.referents import referent_place
 from bot.agents.prompts.prompt import OTHER_BOT
 from bot.feishu.markup import quotable
 from bot.text import times

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from bot.agents.offline import reminders
-from bot.agents.offline.about_itself import forgets_last, question_about_itself
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
-from bot.agents.offline.small_talk import lead_in, small_talk
+from bot.agents.offline.small_talk import forgets_last, lead_in, question_about_itself, small_talk
 from bot.listening import requests
 from memory.recall.sentences import stated_facts
 from memory.recall.stated_facts import value_kinds

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bot.agents.llm.model import OnText, Request, Response
-from bot.agents.offline import facts, notes, reminder_follow_ups, reminders
-from bot.agents.offline.about_itself import asks_of_bot, forgets_last, question_about_itself
+from bot.agents.offline import facts, notes, reminders, request_forms
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.evidence import (
@@ -28,7 +27,6 @@ from bot.agents.offline.evidence import (
     statements,
     statements_answering,
 )
-from bot.agents.offline.misspellings import respelled
 from bot.agents.offline.notes import Call, say
 from bot.agents.offline.prompt_reading import (
     Situation,
@@ -37,8 +35,16 @@ from bot.agents.offline.prompt_reading import (
     remembered_facts,
     situation_of,
 )
-from bot.agents.offline.several_requests import requests_in
-from bot.agents.offline.small_talk import asks_clock, asks_source, lead_in, small_talk
+from bot.agents.offline.request_forms import requests_in, respelled
+from bot.agents.offline.small_talk import (
+    asks_clock,
+    asks_of_bot,
+    asks_source,
+    forgets_last,
+    lead_in,
+    question_about_itself,
+    small_talk,
+)
 from bot.agents.prompts.prompt import MEMORY_AWAY
 from bot.agents.tool_types import ToolCall
 from bot.documents.document import links_in, without_links
@@ -129,16 +135,14 @@ def _complete_question(situation: Situation) -> str:
     question, answer = situation.question, _last_answer(situation)
     own_lines = (line.text for line in reversed(situation.lines) if line.who == situation.author)
     before = next(own_lines, "")
-    questions = {
-        key for key in reminder_follow_ups.ASKS for one in LANGUAGES if say(key, one) in answer
-    }
+    questions = {key for key in request_forms.ASKS for one in LANGUAGES if say(key, one) in answer}
     if not before:
         return question
     if not questions:
-        return reminder_follow_ups.with_new_time(before, question, answer)
+        return request_forms.with_new_time(before, question, answer)
     if "ask-which" in questions:
-        return reminder_follow_ups.with_choice(before, question)
-    return reminder_follow_ups.with_time(before, question)
+        return request_forms.with_choice(before, question)
+    return request_forms.with_time(before, question)
 
 
 def _with_agenda(situation: Situation) -> Call | str | None:

@@ -11,7 +11,7 @@ from bot.agents.offline import facts
 from bot.agents.offline.evidence import names_whole_kept_fact
 from bot.agents.offline.model import OfflineModel
 from bot.agents.offline.prompt_reading import situation_of
-from bot.agents.offline.several_requests import requests_in
+from bot.agents.offline.request_forms import requests_in
 from bot.agents.tool_types import Toolbox, ToolCall
 from bot.text.slash_commands import words_to_forget
 

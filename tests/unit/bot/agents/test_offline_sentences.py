@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from bot.agents.llm.model import Request
-from bot.agents.offline import reminder_follow_ups, reminders
+from bot.agents.offline import reminders, request_forms
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
-from bot.agents.offline.misspellings import respelled
 from bot.agents.offline.model import Situation, next_step, situation_of
 from bot.agents.offline.notes import Call, Returned, say
 from bot.agents.offline.prompt_reading import PromptLine, label_and_words
+from bot.agents.offline.request_forms import respelled
 from bot.agents.prompts.prompt import GROUP_FACTS, KNOWN_HEADING, QUESTION_HEADING, RECALLED
 from bot.agents.tool_types import Toolbox, ToolOutcome
 from bot.features.digests.feature import parse_argument
@@ -431,7 +431,7 @@ def test_another_time_after_a_receipt_is_for_that_reminder(
         situation = Situation(question, earlier, author="Alice", tools=TOOLS, instructions=NOW)
         assert next_step(situation) == Call("list_reminders", {})
         wish = reminders.reminder_wish(
-            reminder_follow_ups.with_new_time(lines[0].text, question, receipt.text)
+            request_forms.with_new_time(lines[0].text, question, receipt.text)
         )
         assert wish
         assert (wish.kind, wish.about, wish.text) == ("change", about, time)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.agents.offline.model import Situation, next_step
 from bot.agents.offline.notes import Call, Returned
-from bot.agents.offline.several_requests import requests_in
+from bot.agents.offline.request_forms import requests_in
 from bot.agents.tool_types import ToolOutcome
 from bot.features.reminders.tools import WORDING
 from tests.support.rows import every_row
