@@ -35,6 +35,13 @@ _NOT = re.compile(
     r"|(?:别|不要|不用|不必)[^，,。]{0,4}(?:记|存)",
     re.IGNORECASE,
 )
+# “I forgot when it starts” tells nobody anything.
+_NOT_KNOWN = re.compile(
+    r"^\W*i(?:['’]ve| have)? (?:forg[eo]t(?:ten)?|do(?:n['’]?t| not) (?:know|remember|recall)"
+    r"|can(?:['’]?t|not) (?:remember|recall)|have no idea)\b|^\W*(?:i['’]?m not sure|no idea)\b"
+    r"|^\W*我(?:也|都|又|有点)?(?:忘了|不记得|记不[得清]|不知道|不清楚|不确定|想不起)",
+    re.IGNORECASE,
+)
 _WRONG = (
     r"(?:no(?! (?:more|need|longer|one|idea|problem|worries)\b)|nope|wrong|actually|correction"
     r"|(?:please )?correct (?:that|this|it)"
@@ -193,7 +200,7 @@ def statement_in(text: str) -> str:
     if fact := fact_to_remember(text):
         return fact
     text = _TAIL.sub("", _LEAD_IN.sub("", lead_in(text, "")[1]))
-    if asks_for(text) or small_talk(text) or is_request(text):
+    if asks_for(text) or small_talk(text) or is_request(text) or _NOT_KNOWN.search(text):
         return ""
     return without_stop(text)
 
@@ -203,7 +210,8 @@ def fact_to_keep(text: str) -> str:
     value."""
     fact = statement_in(text)
     is_plain = len(fact) <= _LONGEST_STATEMENT and len(_words_of(fact)) > 2
-    return fact if is_plain and _STATES.search(fact) and not _OF_THE_TALK.search(fact) else ""
+    is_told = bool(_STATES.search(fact)) and not _OF_THE_TALK.search(fact)
+    return fact if is_plain and is_told and not _NOT.search(text) else ""
 
 
 def fact_to_remember(text: str) -> str:
