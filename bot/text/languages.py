@@ -127,8 +127,7 @@ class Catalogue:
         “{a field}” get the inner marks."""
         text = ""
         for part in _parts(self.template(key, language, n=fields.get("n")), fields):
-            meets = text and _MEET.match(text[-1] + part, 1)
-            text += f" {part}" if meets else part
+            text += f" {part}" if _meet(text, part) else part
         return text
 
     def has(self, key: str) -> bool:
@@ -159,6 +158,16 @@ class Catalogue:
             with contextlib.suppress(KeyError):  # it has one form for every number
                 return translations.ngettext(key, key, n)
         return translations.gettext(key)
+
+
+def _meet(text: str, part: str) -> bool:
+    """Whether Chinese and Latin letters meet where `part` follows; bold text may end or begin
+    there."""
+    if text.endswith("*") or part.startswith("*"):
+        if text.count("**") % 2:
+            return False  # within bold text
+        text, part = text.rstrip("*"), part.lstrip("*")
+    return bool(text and _MEET.match(text[-1] + part, 1))
 
 
 @cache

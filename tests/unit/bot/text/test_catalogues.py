@@ -204,3 +204,9 @@ def test_a_number_takes_its_form() -> None:
 def test_chinese_and_latin_letters_are_a_space_apart(name: str, said: str) -> None:
     catalogue = Catalogue(str(BOT / "features" / "timers.py"))
     assert catalogue.say("by", "zh", name=name) == said
+
+
+@every_row(("what", "begins"), [("Bob 的“嗨”", "我**回答了** Bob"), ("“嗨”", "我**回答了**“嗨”")])
+def test_the_end_of_bold_text_counts_as_its_last_letter(what: str, begins: str) -> None:
+    catalogue = Catalogue(str(BOT / "features" / "help.py"))
+    assert catalogue.say("answered", "zh", what=what, why="你问了").startswith(begins)
