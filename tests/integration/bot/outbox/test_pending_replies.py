@@ -31,7 +31,7 @@ from memory.models import Origin
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.tables.cards import NewButton
+from memory.tables.cards import CardStore, NewButton
 from tests.support.card_platform import CardPlatform
 from tests.support.exchanges import deliver
 from tests.support.people import Group
@@ -167,6 +167,20 @@ async def test_what_is_young_or_has_a_job_is_left_alone(worker: Worker) -> None:
         "select feishu_bot.enqueue('k', 'feishu.event', null, %s::jsonb)",
         json.dumps({"payload": {"event": {"message": {"message_id": with_job}}}}),
     )
+
+    assert await worker.sweep() == 0
+    assert not worker.feishu.calls
+
+
+async def test_a_reply_whose_card_is_still_being_written_is_left_to_that(worker: Worker) -> None:
+    group = Group()
+    alice, turn_id = group.turn("alice"), group.message("q")
+    await worker.store.begin_turn(alice, turn_id=turn_id, content="When?")
+    await CardStore(worker.rpc).keep(
+        alice, turn_id=turn_id, card_id="card_1", reply_to=turn_id, in_thread=True
+    )
+    await worker.store.record_reply(alice, turn_id=turn_id, cards=["Answer"])
+    worker.age(turn_id, minutes=20)
 
     assert await worker.sweep() == 0
     assert not worker.feishu.calls
