@@ -79,6 +79,15 @@ def test_a_reply_is_addressed_as_agreed(
     assert compose_reply(composed, sender, agent) == composed, "once more changes nothing"
 
 
+def test_a_person_is_known_by_each_of_their_names():
+    also_ally = Roster((*TEAM.people, Person("ou_alice", "Ally")))
+    assert address_reply("@Ally hello", sender=ALICE, agent=MEMO, roster=also_ally) == "@Ally hello"
+
+
+def test_an_address_of_the_bot_is_taken_away_though_it_is_indented_as_code():
+    assert reply("    @Memo hello") == "@Bob hello"
+
+
 @every_row("sender_type", ["user", "bot", "app"])
 def test_tc02_people_and_bots_are_addressed(sender_type: str):
     assert compose_reply("hello", "bob", "alice", sender_type=sender_type) == "@bob hello"

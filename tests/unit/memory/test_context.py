@@ -106,6 +106,16 @@ def test_of_a_single_line_that_is_too_long_a_part_is_kept():
     assert 100 < len(kept) < 400
 
 
+def test_of_a_recalled_line_that_is_too_long_the_beginning_is_kept():
+    line = "".join(f"word{number} " for number in range(2000))
+
+    assembly = fit_sections(PromptSections("And?", recalled=line, recalled_worth=(1.0,)), 200)
+
+    kept = assembly.sections.recalled.removesuffix(f"\n{OMISSION}")
+    assert kept
+    assert line.startswith(kept)
+
+
 def test_a_question_beyond_the_budget_is_still_whole_and_alone():
     question = "为什么？" * 500
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
+import psycopg
 import pytest
 
+from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
+from bot.feishu.models import RawMessage
 from bot.outbox.retractions import withdraw_cards
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
@@ -18,6 +23,7 @@ from memory.store import MemoryStore
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
+_APP = "cli_test"
 
 
 @dataclass
@@ -26,11 +32,25 @@ class Platform:
 
     chats: dict[str, str] = field(default_factory=dict)
     is_readable: bool = True
+    answers: list[RawMessage] = field(default_factory=list)
+
+    def arrives(self, card: str, turn: str, chat: str) -> None:
+        """The answer to `turn` appears in its chat."""
+        shown = cards.answer_card("Now.", element_id=cards.answer_id(turn, 0))
+        self.chats[card] = chat
+        self.answers.append(
+            RawMessage(card, "", "", "", chat, "interactive", _APP, "app_id", "app", 0, False,
+                       cards.card_content({"user_dsl": json.dumps(shown)}), ())
+        )  # fmt: skip
+
+    async def list_messages(self, *_: Any, **__: Any) -> list[RawMessage]:
+        return self.answers
 
     async def get_message(self, message_id: str) -> list[Any]:
         if not self.is_readable:
             raise Unreachable("not now", maybe_done=False)
-        return [SimpleNamespace(chat_id=self.chats[message_id])]
+        found = self.chats.get(message_id)
+        return [SimpleNamespace(chat_id=found, thread_id="")] if found else []
 
     async def delete_ephemeral(self, message_id: str) -> None:
         raise FeishuError(230001, "not a message that one person sees")
@@ -45,6 +65,9 @@ class Worker:
 
     rpc: Rpc
     feishu: Platform
+    settings: Any = field(default_factory=lambda: SimpleNamespace(feishu_app_id=_APP))
+
+    clock = staticmethod(time.time)
 
 
 async def answer(store: MemoryStore, where: AgentMemoryContext, turn: str, card: str) -> None:
@@ -71,3 +94,27 @@ async def test_a_card_in_another_chat_stays(database_url: str, is_readable: bool
 
     await pool.close()
     assert (own in platform.chats, theirs in platform.chats) == (False, is_readable)
+
+
+async def test_a_card_that_arrives_after_its_question_was_taken_back_is_withdrawn(
+    database_url: str,
+) -> None:
+    """Its worker was killed while it sent the card."""
+    pool = connection_pool(database_url, size=2)
+    await pool.open()
+    group, platform = Group(), Platform()
+    worker = Worker(PostgresRpc(pool), platform)
+    alice, turn, card = group.turn("alice"), group.message("asked"), group.message("card")
+    store = MemoryStore(worker.rpc)
+    await store.begin_turn(alice, turn_id=turn, content="When?")
+    await store.record_reply(alice, turn_id=turn, cards=["Now."])
+    await store.take_back(turn, alice.chat_id)
+
+    await withdraw_cards(cast(Services, worker))
+    platform.arrives(card, turn, alice.chat_id)
+    with psycopg.connect(database_url) as connection:
+        connection.execute("update agent_withdrawals set due_at = now()")
+    await withdraw_cards(cast(Services, worker))
+
+    await pool.close()
+    assert card not in platform.chats

@@ -14,7 +14,7 @@ import structlog
 
 from bot.answering.unfinished_turns import finish_left_cards
 from bot.feishu import cards
-from bot.feishu.errors import Unreachable
+from bot.feishu.errors import FeishuError, Unreachable
 from bot.outbox.texts import say_both
 from bot.people.people_directory import People
 from bot.services import Services
@@ -198,6 +198,21 @@ async def test_a_left_card_gets_the_stored_reply_and_the_other_cards_are_sent(
         "second", element_id=cards.answer_id(card.turn_id, 1)
     )
     assert rows(database_url, "select state from agent_turns") == [("sent",)]
+
+
+async def test_in_place_of_a_card_that_had_to_be_withdrawn_another_is_sent(
+    worker: Worker,
+) -> None:
+    card = await opened(worker.rpc, Group())
+    await CardStore(worker.rpc).mark_shown(card, "om_card")
+    worker.feishu.refuse("card_settings", FeishuError(200740))
+    worker.feishu.refuse("patch_card", FeishuError(230054))
+
+    assert await worker.finish() == 1
+
+    assert worker.feishu.named("delete_message") == [{"message_id": "om_card"}]
+    [reply] = worker.feishu.named("reply")
+    assert reply["uuid"] != cards.reply_uuid(card.turn_id, 0), "Feishu would give the withdrawn one"
 
 
 async def test_a_left_card_of_a_question_that_was_taken_back_is_withdrawn(worker: Worker) -> None:

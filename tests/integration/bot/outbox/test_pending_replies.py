@@ -1,10 +1,12 @@
-"""Replies whose jobs are gone are sent all the same, once, and as they are stored."""
+"""Stored replies are sent once and as they are stored, also when their jobs are gone."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -16,17 +18,24 @@ from bot.answering.unfinished_turns import send_pending_replies
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.models import RawMessage, SentMessage
+from bot.outbox.delivery import Target
+from bot.outbox.finding import OutcomeUnknown
+from bot.outbox.sending import After, Outcome, Outgoing, send
 from bot.people.people_directory import People
+from bot.process.concurrency import cancel_tasks
+from bot.queue.consumer import Lease
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.models import Origin
 from memory.rpc import Rpc
+from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.tables.cards import NewButton
+from memory.tables.cards import CardStore, NewButton
 from tests.support.card_platform import CardPlatform
 from tests.support.exchanges import deliver
 from tests.support.people import Group
+from tests.support.queue import enqueue, idle_presence, rows
 
 pytestmark = pytest.mark.anyio
 
@@ -55,11 +64,11 @@ class Chat(CardPlatform):
             raise self.refuses
         return self.said
 
-    def shows(self, turn_id: str, text: str) -> None:
+    def shows(self, turn_id: str, text: str, *, sender: str = APP, deleted: bool = False) -> None:
         card = cards.answer_card(text, element_id=cards.answer_id(turn_id, 0))
         self.said.append(
-            RawMessage("om_there", "", "", "", "oc", "interactive", APP, "app_id", "app", 0,
-                       False, cards.card_content({"user_dsl": json.dumps(card)}), ())
+            RawMessage("om_there", "", "", "", "oc", "interactive", sender, "app_id", "app", 0,
+                       deleted, cards.card_content({"user_dsl": json.dumps(card)}), ())
         )  # fmt: skip
 
 
@@ -81,6 +90,7 @@ class Worker:
     table: JobTable
     url: str
     settings: _Settings = field(default_factory=_Settings)
+    contexts: dict[str, AgentMemoryContext] = field(default_factory=dict)
 
     clock = staticmethod(time.time)
     now = Services.now
@@ -89,18 +99,33 @@ class Worker:
     async def sweep(self) -> int:
         return await send_pending_replies(cast(Services, self), self.table, older_s=600)
 
-    async def pending(self, *, minutes: int, text: str = "Answer", turn: str = "q") -> str:
-        """A reply that was stored so long ago."""
+    async def pending(
+        self, *texts: str, minutes: int, place: AgentMemoryContext | None = None
+    ) -> str:
+        """A reply of these cards that was stored so long ago; by default to Alice, in a thread."""
         group = Group()
-        alice, turn_id = group.turn("alice", chat="here"), group.message(turn)
+        alice, turn_id = place or group.turn("alice", chat="here"), group.message("q")
+        self.contexts[turn_id] = alice
         await self.store.begin_turn(alice, turn_id=turn_id, content="When?")
-        await self.store.record_reply(alice, turn_id=turn_id, cards=[text])
+        await self.store.record_reply(alice, turn_id=turn_id, cards=texts or ["Answer"])
+        self.age(turn_id, minutes=minutes)
+        return turn_id
+
+    def age(self, turn_id: str, *, minutes: int) -> None:
+        """Nothing has happened to the turn for so long."""
         self.rows(
             "update agent_turns set updated_at = now() - make_interval(mins => %s),"
             " created_at = now() - make_interval(mins => %s) where id = %s returning 1",
             minutes, minutes, turn_id,
         )  # fmt: skip
-        return turn_id
+
+    async def send(self, turn_id: str, *, maybe_sent_ms: int = 0, **options: Any) -> Outcome:
+        """Sends what is pending of the reply, as its job does."""
+        context = self.contexts[turn_id]
+        turn = await self.store.begin_turn(context, turn_id=turn_id, content="When?")
+        target = Target(turn_id, context.chat_id, in_thread=True)
+        out = Outgoing(context, turn_id, turn.reply, target, {}, since_ms=maybe_sent_ms)
+        return await send(cast(Services, self), out, **options)
 
     def rows(self, query: str, *params: object) -> list[Any]:
         with psycopg.connect(self.url, autocommit=True) as connection:
@@ -142,6 +167,20 @@ async def test_what_is_young_or_has_a_job_is_left_alone(worker: Worker) -> None:
         "select feishu_bot.enqueue('k', 'feishu.event', null, %s::jsonb)",
         json.dumps({"payload": {"event": {"message": {"message_id": with_job}}}}),
     )
+
+    assert await worker.sweep() == 0
+    assert not worker.feishu.calls
+
+
+async def test_a_reply_whose_card_is_still_being_written_is_left_to_that(worker: Worker) -> None:
+    group = Group()
+    alice, turn_id = group.turn("alice"), group.message("q")
+    await worker.store.begin_turn(alice, turn_id=turn_id, content="When?")
+    await CardStore(worker.rpc).keep(
+        alice, turn_id=turn_id, card_id="card_1", reply_to=turn_id, in_thread=True
+    )
+    await worker.store.record_reply(alice, turn_id=turn_id, cards=["Answer"])
+    worker.age(turn_id, minutes=20)
 
     assert await worker.sweep() == 0
     assert not worker.feishu.calls
@@ -211,3 +250,119 @@ async def test_what_one_person_is_shown_beside_a_group_goes_to_their_p2p_chat(
     [call] = worker.feishu.named("send")
     assert (call["receive_id"], call["receive_id_type"]) == (p2p.chat_id, "chat_id")
     assert worker.stored(below.turn_id)[:2] == ("sent", "Forgotten")
+
+
+@pytest.mark.parametrize("other", [{"sender": "cli_other"}, {"deleted": True}])
+async def test_what_another_app_sent_or_is_deleted_is_not_taken_for_the_answer(
+    worker: Worker, other: dict[str, Any]
+) -> None:
+    turn_id = await worker.pending(minutes=70)
+    worker.feishu.shows(turn_id, "Answer", **other)
+
+    assert await worker.sweep() == 1
+
+    assert len(worker.feishu.named("reply")) == 1
+    assert worker.stored(turn_id)[2] == "om_card"
+
+
+async def test_one_card_of_a_reply_is_not_taken_for_another(worker: Worker) -> None:
+    turn_id = await worker.pending("Answer", "More", minutes=70)
+    worker.feishu.shows(turn_id, "Answer")
+
+    assert await worker.sweep() == 1
+
+    [call] = worker.feishu.named("reply")
+    assert call["uuid"] == cards.reply_uuid(turn_id, 1)
+
+
+async def test_a_late_answer_is_stored_with_its_note_before_it_is_sent(worker: Worker) -> None:
+    turn_id = await worker.pending(minutes=70)
+    worker.feishu.refuse("reply", Unreachable("away"))
+
+    assert await worker.sweep() == 0
+
+    status, content, _ = worker.stored(turn_id)
+    assert status == "pending"
+    assert content.startswith("> Sorry for the late reply.")
+
+
+async def test_of_several_cards_only_those_that_are_missing_are_sent(worker: Worker) -> None:
+    turn_id = await worker.pending("One", "Two", minutes=20)
+    worker.feishu.refuse("reply", None, Unreachable("away"))
+    assert await worker.sweep() == 0
+    worker.age(turn_id, minutes=20)
+
+    assert await worker.sweep() == 1
+
+    uuids = [call["uuid"] for call in worker.feishu.named("reply")]
+    assert uuids == [cards.reply_uuid(turn_id, chunk) for chunk in (0, 1, 1)]
+
+
+async def test_when_the_question_is_taken_back_no_further_card_is_sent(worker: Worker) -> None:
+    turn_id = await worker.pending("One", "Two", minutes=5)
+    gate = worker.feishu.gates["reply"] = asyncio.Event()
+    sending = asyncio.create_task(worker.send(turn_id))
+    await worker.feishu.until(lambda: bool(worker.feishu.named("reply")))
+    await worker.store.take_back(turn_id, worker.contexts[turn_id].chat_id)
+    gate.set()
+
+    assert (await sending).state == "cancelled"
+    assert len(worker.feishu.named("reply")) == 1
+
+
+async def test_a_job_ends_with_the_last_card_and_not_before(worker: Worker) -> None:
+    turn_id = await worker.pending("One", "Two", minutes=5)
+    worker.feishu.refuse("reply", None, Unreachable("away"))
+
+    async with leased(worker) as lease:
+        with pytest.raises(Unreachable):
+            await worker.send(turn_id, lease=lease, after=After(lease, lambda: None))
+        assert await rows(worker.url) == ["running"]
+        await worker.send(turn_id, lease=lease, after=After(lease, lambda: None))
+        assert await rows(worker.url) == []
+
+
+async def test_a_send_that_is_cut_off_leaves_the_lease_unsure(worker: Worker) -> None:
+    turn_id = await worker.pending(minutes=5)
+    worker.feishu.gates["reply"] = asyncio.Event()
+
+    async with leased(worker) as lease:
+        sending = asyncio.create_task(worker.send(turn_id, lease=lease))
+        await worker.feishu.until(lambda: bool(worker.feishu.named("reply")))
+        await cancel_tasks([sending])
+        assert lease.unsure
+
+
+async def test_what_may_have_been_sent_stays_with_its_job_for_an_operator(worker: Worker) -> None:
+    turn_id = await worker.pending(minutes=70)
+    worker.feishu.refuses = FeishuError(99991672)
+
+    with pytest.raises(OutcomeUnknown):
+        await worker.send(turn_id, maybe_sent_ms=1)
+
+    assert worker.stored(turn_id)[0] == "pending"
+    assert not worker.feishu.named("reply")
+
+
+async def test_what_earlier_versions_kept_for_one_person_is_not_answered_in_the_group(
+    worker: Worker,
+) -> None:
+    place = Group().former_place()
+    await worker.pending(minutes=20, place=place)
+
+    assert await worker.sweep() == 1
+
+    assert not worker.feishu.named("reply")
+    [call] = worker.feishu.named("send")
+    assert (call["receive_id"], call["receive_id_type"]) == (place.actor_id, "open_id")
+
+
+@asynccontextmanager
+async def leased(worker: Worker) -> AsyncIterator[Lease]:
+    """A job that runs, and whose worker is this test."""
+    presence = idle_presence(worker.url)
+    await presence.begin()
+    await enqueue(worker.url, "m")
+    [job] = await worker.table.take(presence.worker, 1)
+    yield Lease(job, presence.worker, lambda _: None)
+    await presence.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from itertools import pairwise
 from typing import NoReturn
@@ -227,6 +228,25 @@ async def test_a_job_that_may_have_sent_something_is_put_back_with_that_note_fir
 
     assert notes == [(1, False), (2, True)]
     assert times[1] - times[0] < limit_s(1.5)
+
+
+async def test_the_note_says_when_something_may_first_have_been_sent(database_url: str) -> None:
+    """What is looked for in a chat may stand there since then."""
+    notes: list[int] = []
+    seconds = itertools.count(1_800_000_000)
+
+    async def handle(lease: Lease) -> None:
+        notes.append(lease.job.maybe_sent_ms)
+        if len(notes) < 3:
+            lease.unsure = True
+            await cut_off(consumer, database_url)
+
+    async with working(database_url, handle, clock=lambda: next(seconds)) as consumer:
+        await enqueue(database_url, "m")
+        await until(rows, database_url, [])
+
+    assert notes[0] == 0
+    assert notes[1] == notes[2] > 0
 
 
 async def test_a_job_that_always_takes_the_database_down_is_put_back_in_the_end(

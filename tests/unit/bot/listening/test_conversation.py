@@ -19,9 +19,9 @@ from bot.conversation import (
     transcript,
 )
 from bot.listening.chat_rules import BotBudget
-from bot.listening.cues import Cue, cue_of, looks_like_followup
-from bot.listening.decisions import decide
-from bot.listening.transcript import LastExchange
+from bot.listening.cues import Cue, cue_of, is_closing, looks_like_followup
+from bot.listening.decisions import AddressedBy, decide, exchange_at
+from bot.listening.transcript import CLIP_CHARACTERS, LastExchange, labelled_line
 from lab.corpora.talk import rows_of_talk
 from lab.evaluate.listening import evaluate
 from tests.support.rows import every_row
@@ -118,6 +118,7 @@ AND_WHY = heard("Alice", "and why?")
 INSIDE = heard("Alice", "and why?", root_id="om_1")
 THREAD = (replace(ASKED, message_id="om_1"), replace(ANSWERED, root_id="om_1"))
 LAPTOP = said("Bob", "my laptop died this morning", 5)
+ROBO = replace(said("Robo", "@Memo ping", 5), is_bot=True, answered=True)
 
 
 @every_row(
@@ -145,6 +146,12 @@ LAPTOP = said("Bob", "my laptop died this morning", 5)
         ("talk outside of a thread does not break into it", INSIDE, after(*THREAD, LAPTOP),
          FOLLOWS),
         ("but stands in the way outside", AND_WHY, after(*THREAD, LAPTOP), SILENT),
+        ("what the bot said in a thread is followed up in the chat", AND_WHY, after(*THREAD),
+         FOLLOWS),
+        ("in a thread there is no window", replace(INSIDE, timestamp=NOW + 10_000_000),
+         after(*THREAD), FOLLOWS),
+        ("bots that talk to each other elsewhere do not matter in a thread", INSIDE,
+         after(replace(THREAD[0], answered=True), THREAD[1], ROBO), FOLLOWS),
         ("the asker is whom the bot addressed, not who spoke last",
          heard("Alice", "at what hour?"), after(ASKED, said("Bob", "nice weather", -1), ANSWERED),
          FOLLOWS),
@@ -194,6 +201,34 @@ def test_a_farewell_or_a_word_to_several_people_is_no_answer_to_the_bot(text: st
 def test_what_only_looks_like_a_farewell_still_answers_the_bot(text: str) -> None:
     exchange = LastExchange(answer="Which one is it? 哪一个？", question="when?", asker="a")
     assert cue_of(text, "a", exchange) is Cue.FOLLOW_UP
+
+
+@every_row(
+    ("why", "earlier", "answer"),
+    [
+        ("what was said to somebody else is no question to the bot",
+         [ASKED, said("Bob", "@Carol lunch?", -2)], said("Memo", "On 3 March.")),
+        ("the bot says whom it answers", [ASKED, said("Bob", "nice weather", -1)], ANSWERED),
+    ],
+)  # fmt: skip
+def test_an_answer_is_for_who_asked(why: str, earlier: list[MessageRecord], answer: MessageRecord):
+    exchange, _ = exchange_at(heard("Alice", "and why?"), [*earlier, answer], BOT)
+    assert exchange.asker == "ou_alice"
+
+
+def test_a_reply_to_the_bot_is_noted_as_such():
+    assert heard("Alice", "why?", replies_to_bot=True).address is AddressedBy.REPLY
+
+
+def test_thanks_with_another_question_do_not_end_the_matter():
+    assert is_closing("thanks a lot")
+    assert not is_closing("when is it, many thanks?")
+
+
+def test_a_message_of_the_longest_length_is_shown_as_it_is():
+    words = "x" * CLIP_CHARACTERS
+    assert labelled_line(said("Bob", words)) == f"Bob: {words}"
+    assert labelled_line(said("Bob", f"{words}y")) == f"Bob: {words}…"
 
 
 def test_a_decision_tells_what_it_rests_on():

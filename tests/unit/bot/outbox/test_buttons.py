@@ -137,6 +137,11 @@ def test_a_label_is_one_short_line(text: str) -> None:
     assert made == "" or made.isprintable()
 
 
+def test_a_label_of_the_longest_length_is_shown_whole() -> None:
+    assert label("x" * 40) == "x" * 40
+    assert label("x" * 41) == "x" * 39 + "…"
+
+
 def test_a_card_with_the_longest_text_and_all_buttons_is_within_the_limit() -> None:
     buttons = card_buttons([CardButton(new_button_id(), "按钮" * 20) for _ in range(9)])
 
