@@ -104,14 +104,11 @@ def welcomed(world: World) -> None:
 
 def card_streams_are_refused(world: World) -> None:
     """Without CardKit a card is sent whole, and a reaction shows that the bot is at work."""
-    world.platform.post("/switches", **{"cardkit:card:write": False})
-    try:
+    with world.without_scopes("cardkit:card:write"):
         slow = {"text": "Nothing at all. " * 9, "delay_s": 2.5, "chunk_delay_s": 0.2}
         world.model.control("script", {"steps": [slow] * 2})
         world.settled(world.ask("Bob", "what is new?")[0])  # is refused, which is remembered
         world.settled(world.ask("Bob", "and now?")[0])
-    finally:
-        world.platform.post("/switches", **{"cardkit:card:write": True})
 
 
 def examined(world: World) -> None:
