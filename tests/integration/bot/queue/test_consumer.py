@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from bot.process.concurrency import room_to_begin, without_slot
 from bot.queue import consumer as consuming
-from bot.queue.consumer import ROUND_S, Consumer, Lease
+from bot.queue.consumer import ROUND_S, Consumer, Handlers, Lease
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later, RunAgain
 from tests.support.patience import limit_s
@@ -384,6 +384,35 @@ async def test_the_jobs_of_a_worker_that_is_gone_are_taken_over_within_three_sec
                 await done.wait()
 
     assert taken == [1]
+
+
+async def test_a_worker_is_gone_when_two_rounds_in_a_row_miss_it(database_url: str) -> None:
+    """After one round its session may only have been interrupted."""
+    taken: list[int] = []
+    async with job_table(database_url) as table:
+        handlers = Handlers(_unhandled, _unexcused, taken.append)
+        consumer = Consumer(table, database_url, handlers, concurrency=1)
+        gone = idle_presence(database_url)
+        await gone.begin()
+        await enqueue(database_url, "m")
+        assert len(await table.take(gone.worker, 1)) == 1
+        await consumer._presence.begin()
+        await gone.end()
+
+        while not consumer._suspects:  # Postgres has not seen it end yet
+            await consumer._put_right(await consumer._look())
+        assert taken == []
+        await consumer._put_right(await consumer._look())
+        assert taken == [1]
+        await consumer._presence.end()
+
+
+async def _unhandled(_: Lease) -> None:
+    raise AssertionError("it has not begun to work")
+
+
+async def _unexcused(_: Lease, reason: str) -> bool:
+    return False
 
 
 async def test_who_is_told_that_a_worker_fell_waits_for_no_round(

@@ -83,7 +83,7 @@ def test_a_job_stays_while_nothing_is_stored_of_its_silence(queue: Queue) -> Non
 
 @pytest.mark.parametrize("noted", [{}, {"maybe_sent_ms": 5}])
 def test_what_a_worker_died_with_may_have_been_sent_since_it_was_last_seen(
-    queue: Queue, noted: dict[str, int]
+    queue: Queue, noted: dict[str, Any]
 ) -> None:
     """Or since an earlier attempt may have sent it."""
     job = queue.add(received_ms=1, **noted)
