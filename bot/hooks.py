@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self, get_args
 
 from bot.agents.tools.deps import Opened
-from bot.feishu.authorization import AccessNeeds
+from bot.feishu.user_scopes import AccessNeeds
 from bot.queue.consumer import Lease
 from bot.settings import Settings
 from bot.text.languages import Language, Sentence

@@ -16,13 +16,6 @@ import structlog
 
 from bot.agenda.plans import Attendee, Colleague, MeetingPlan, TaskPlan
 from bot.agenda.times import AgendaRefused, merged_spans, refusal_of, zone_of
-from bot.feishu.authorization import (
-    READ_CALENDAR,
-    READ_TASKS,
-    WRITE_CALENDAR,
-    WRITE_TASKS,
-    AccessNeeds,
-)
 from bot.feishu.calendars import (
     DELETED_CODES,
     BusySpan,
@@ -31,6 +24,13 @@ from bot.feishu.calendars import (
     ListedTask,
 )
 from bot.feishu.errors import FeishuError, FeishuFailure
+from bot.feishu.user_scopes import (
+    READ_CALENDAR,
+    READ_TASKS,
+    WRITE_CALENDAR,
+    WRITE_TASKS,
+    AccessNeeds,
+)
 
 log = structlog.get_logger()
 

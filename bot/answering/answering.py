@@ -26,7 +26,7 @@ from bot.answering.request_rate import rate_notice
 from bot.answering.texts import apology, say_both
 from bot.answering.window import with_heard, without_other_topics
 from bot.feishu import markup
-from bot.feishu.authorization import NO_NEEDS, AccessNeeds
+from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds
 from bot.files.reading import refusal_text
 from bot.hooks import SourceCheck
 from bot.listening.chat_rules import owner_instructions, rules_of

@@ -16,9 +16,9 @@ from bot.answering.hearing import HearingResult, talk_before_answer
 from bot.answering.question import Turn, delivered_reply_args, notifiable_people, people_of
 from bot.answering.texts import say
 from bot.feishu import drawable_markdown, markup
-from bot.feishu.authorization import AccessNeeds
 from bot.feishu.drawable_markdown import normalised_markdown
 from bot.feishu.markup import IncrementalMarkdown
+from bot.feishu.user_scopes import AccessNeeds
 from bot.files.writing import history_text
 from bot.listening.decisions import Reason
 from bot.listening.turn_request import TurnRequest

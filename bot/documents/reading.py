@@ -37,10 +37,10 @@ from bot.documents.document import (
     unread_document,
 )
 from bot.documents.formats import base_cell, column_name, row_text, sections_of, sheet_cell
-from bot.feishu.authorization import AccessNeeds
 from bot.feishu.documents import DocumentCalls, FoundDocument, SheetTab
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.fields import as_dict, as_list, as_text
+from bot.feishu.user_scopes import AccessNeeds
 from bot.process.concurrency import compute_apart
 
 MOST_BASE_TABLES = 20

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from bot.feishu.authorization import EVERYTHING
+from bot.feishu.user_scopes import EVERYTHING
 from bot.text.languages import Sentence
 from bot.text.slash_commands import CommandName
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from bot.feishu import cards, markup
-from bot.feishu.authorization import NO_NEEDS, AccessNeeds
 from bot.feishu.events import CardAction
 from bot.feishu.fields import as_text
+from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds
 from bot.outbox.texts import CATALOGUE, say
 from bot.text.follow_ups import questions_of, split_follow_ups
 from bot.text.languages import Language

@@ -148,8 +148,10 @@ def test_every_question_that_waits_for_a_permission_is_answered_once(world: Worl
     questions = [one.ask("Bob", text)[0] for one, text in zip(places, asked, strict=True)]
     gone = world.ask("Bob", f"when is 陈晨 free on {days[0]}?")[0]
     world.platform.post("/recall", **{"message_id": gone, "as": world.people["Bob"]})
-    (card,) = eventually(lambda: shown_to(world, "Bob")[known:], what="one link for all of them")
+    (card,) = eventually(lambda: shown_to(world, "Bob")[known:], what="a link where Bob asked")
+    (other,) = eventually(lambda: shown_to(elsewhere, "Bob"), what="and where Bob asked next")
     [link] = LINK.findall(markdown(card))
+    assert LINK.findall(markdown(other)) == [link]
     decide(world, "Bob", link)
 
     turns = [Origin("again", question).turn_id for question in questions]

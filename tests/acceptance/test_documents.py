@@ -234,7 +234,7 @@ def test_whoever_is_not_connected_is_told_so_and_nothing_is_read_for_them(alice:
     rules = [{"reply": read, "after_tool": False}, {"reply": {"text": "Please connect."}}]
     alice.model.control("script", {"rules": rules})
     question, _ = alice.ask("Bob", f"what does {plan['url']} say?")
-    assert "send /connect" in tool_results(alice)[-1]
+    assert "/connect shows it again" in tool_results(alice)[-1]
     eventually(lambda: shown_to(alice, "Bob"), what="Bob alone is shown how to connect")
     (card,) = shown_to(alice, "Bob")
     [link] = LINK.findall(markdown(card))

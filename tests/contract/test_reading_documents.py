@@ -343,9 +343,9 @@ async def test_who_is_not_connected_is_told_and_nothing_is_asked(
     town: Town, reader: DocumentReader
 ) -> None:
     for given in (deps(reader, None), deps(None)):
-        with pytest.raises(ToolFailed, match="send /connect"):
+        with pytest.raises(ToolFailed, match="/connect shows it again"):
             await call("read_document", given, url="https://a.feishu.cn/docx/abcdefghijk")
-        with pytest.raises(ToolFailed, match="send /connect"):
+        with pytest.raises(ToolFailed, match="/connect shows it again"):
             await call("search_documents", given, query="x")
     assert town.calls() == []
 

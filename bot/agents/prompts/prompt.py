@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from bot.agents.authority.rules import AskerExchange
-from bot.feishu.authorization import NO_NEEDS, AccessNeeds
+from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds
 from bot.text.languages import Language, language_of
 from bot.text.roster import NOBODY, AutoMention, Roster
 from memory.context import PromptMessage

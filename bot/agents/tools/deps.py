@@ -11,7 +11,7 @@ from bot.agents.authority.rules import AskerExchange
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
 from bot.agents.running_turns import OnProgress, Spent
 from bot.agents.tool_types import NO_TOOLS, Toolbox
-from bot.feishu.authorization import AccessNeeds
+from bot.feishu.user_scopes import AccessNeeds
 from memory.models import QuestionEmbedding
 from memory.recall.passages import Passage
 from memory.recall.selection import RenderedPassages

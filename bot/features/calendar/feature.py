@@ -23,9 +23,9 @@ from bot.answering.question import Turn
 from bot.features.calendar import wording
 from bot.features.calendar.tools import BOOK, MAKE_TASK, busy_people, calendar_tools
 from bot.features.feature import Feature
-from bot.feishu.authorization import NO_NEEDS, AccessNeeds, missing_scopes
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.markup import verbatim_words
+from bot.feishu.user_scopes import NO_NEEDS, AccessNeeds, missing_scopes
 from bot.hooks import PressTurn
 from bot.outbox.buttons import Reply, confirmation
 from bot.people.personal_access import NotConnected, UserToken

@@ -45,8 +45,8 @@ from bot.features.calendar.wording import (
     tasks_outcome,
     times_of_events,
 )
-from bot.feishu.authorization import READ_CALENDAR, WRITE_CALENDAR, WRITE_TASKS
 from bot.feishu.calendars import BusySpan
+from bot.feishu.user_scopes import READ_CALENDAR, WRITE_CALENDAR, WRITE_TASKS
 from bot.text.roster import means_asker
 
 BOOK, MAKE_TASK = "calendar.book", "calendar.task"

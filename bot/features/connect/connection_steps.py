@@ -17,8 +17,9 @@ import structlog
 
 from bot.features.private_answers.feature import take_away
 from bot.feishu import cards
-from bot.feishu.authorization import WRITING, NotGranted, missing_scopes, purposes_of
+from bot.feishu.authorization import NotGranted
 from bot.feishu.errors import FeishuError, FeishuFailure, Unreachable
+from bot.feishu.user_scopes import WRITING, missing_scopes, purposes_of
 from bot.hooks import FeatureJob
 from bot.outbox.delivery import Aside, Undeliverable
 from bot.outbox.sending import send_notice

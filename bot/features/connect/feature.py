@@ -17,10 +17,11 @@ from bot.features.connect import connection_steps
 from bot.features.connect.connection_steps import handle_connect, queue_step, tend_user_tokens
 from bot.features.feature import CommandSpec, CommandTurn, Feature, HelpLine
 from bot.features.private_answers.feature import tell_asker, tell_asker_text
-from bot.feishu.authorization import DOCUMENTS, OFFLINE, NotGranted
+from bot.feishu.authorization import NotGranted
 from bot.feishu.errors import FeishuFailure
 from bot.feishu.events import TOKEN_REVOKED, Envelope, MalformedEvent
 from bot.feishu.fields import as_text
+from bot.feishu.user_scopes import DOCUMENTS, OFFLINE
 from bot.hooks import FeatureTurn, PressTurn
 from bot.outbox.buttons import Reply, decision_button
 from bot.outbox.delivery import Aside, Undeliverable
@@ -155,9 +156,11 @@ async def offer_access(services: Services, ended_turn: EndedTurn) -> None:
         connection = await access.store.get(person)
         if connection and connection.granted_ms and is_unconnected:
             return
-        if waiting_ask := _waits_for(connection, scopes, place):
+        if waiting_ask := _waits_for(connection, scopes):
             for answer in waiting:
                 await access.store.note_waiting(person, waiting_ask.id, answer)
+            if not _is_shown_in(context.chat_id, waiting_ask):
+                await _show_link(services, access, person, turn.id, place, waiting_ask)
             return
         outcome = await ask_for_access(services, access, person, turn.id, place, scopes)
     except StoreError as exc:
@@ -166,15 +169,39 @@ async def offer_access(services: Services, ended_turn: EndedTurn) -> None:
     log.info("connect.offered", outcome=outcome)
 
 
-def _waits_for(
-    connection: Connection | None, scopes: tuple[str, ...], place: AskPlace
-) -> Ask | None:
-    """The link for all of it that waits for them already, where they ask now."""
+def _waits_for(connection: Connection | None, scopes: tuple[str, ...]) -> Ask | None:
+    """The link for all of it that waits for them already."""
     ask = connection.ask if connection else None
-    if ask is None or ask.outcome or not set(scopes) <= set(ask.scopes):
-        return None
-    is_here = (ask.place.chat_id, ask.place.beside) == (place.chat_id, place.beside)
-    return ask if is_here else None
+    is_for_all = ask and not ask.outcome and set(scopes) <= set(ask.scopes)
+    return ask if is_for_all else None
+
+
+def _is_shown_in(chat_id: str, ask: Ask) -> bool:
+    """Whether the link stands there: it is shown in each chat where an answer waits for it."""
+    return chat_id in {ask.place.chat_id, *(one.chat_id for one in ask.place.waiting)}
+
+
+async def _show_link(
+    services: Services,
+    access: PersonalAccess,
+    person: FeishuPerson,
+    turn_id: str,
+    place: AskPlace,
+    ask: Ask,
+) -> None:
+    """Shows the link that waits elsewhere in this place too. Raises `StoreError`."""
+    device = await access.store.device(person, ask)
+    minutes = max(int(ask.until_ms / 1000 - services.clock()) // 60, 1)
+    if device is None:
+        return
+    notice = connection_steps.access_request(ask.scopes, device.link, minutes, place.language)
+    aside = Aside(person.open_id, place.beside)
+    try:
+        await send_notice(services, aside, notice, key=f"connect:{turn_id}")
+    except Undeliverable as exc:
+        log.warning("connect.not_shown", reason=exc.reason)
+    except FeishuFailure as exc:
+        log.warning("connect.not_shown", reason=type(exc).__name__)
 
 
 async def ask_for_access(

@@ -22,8 +22,8 @@ from bot.answering.question import Turn
 from bot.features.private_answers.comparing import helps_more, recalled_in_group
 from bot.features.private_answers.questions import asks_for_information
 from bot.feishu import markup
-from bot.feishu.authorization import AccessNeeds
 from bot.feishu.errors import FeishuFailure
+from bot.feishu.user_scopes import AccessNeeds
 from bot.outbox.buttons import FOLLOW_UP_LIVES_S, card_buttons
 from bot.outbox.delivery import Aside, Delivered, Undeliverable
 from bot.outbox.retractions import withdraw_card, withdraw_cards

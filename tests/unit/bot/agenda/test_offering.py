@@ -10,8 +10,8 @@ import pytest
 
 from bot.agents.tool_types import ToolFailed
 from bot.features.calendar.feature import TOKEN_HOLDS_MS
-from bot.feishu.authorization import EVERYTHING, READ_CALENDAR, WRITE_CALENDAR, scopes_for
 from bot.feishu.errors import Unreachable
+from bot.feishu.user_scopes import EVERYTHING, READ_CALENDAR, WRITE_CALENDAR, scopes_for
 from tests.support.agendas import AgendaScene, Killed, offered_payload, undo_of
 
 pytestmark = pytest.mark.anyio

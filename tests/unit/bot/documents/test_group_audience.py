@@ -16,9 +16,9 @@ from bot.documents.document import (
     UnreadDocument,
 )
 from bot.documents.reading import NOT_THERE, TurnDocuments
-from bot.feishu.authorization import AccessNeeds
 from bot.feishu.documents import FoundDocument, WikiNode
 from bot.feishu.errors import FeishuError, Unreachable
+from bot.feishu.user_scopes import AccessNeeds
 from memory.scope import FeishuPerson
 
 pytestmark = pytest.mark.anyio

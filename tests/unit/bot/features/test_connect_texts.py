@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from bot.features.connect import connection_steps
-from bot.feishu.authorization import (
+from bot.feishu.user_scopes import (
     DOCUMENTS,
     PURPOSES,
     WRITING,
