@@ -91,10 +91,11 @@ def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
     """What people stated, in the order of the lines. “No, it is now …” stands for the whole
     statement that the bot confirmed after it."""
     last_question = ""
-    told: list[Evidence] = []
+    told_by_kind: dict[bool, list[Evidence]] = {True: [], False: []}  # facts kept; the window
     for place, line in enumerate(lines):
         if line.own or line.who.endswith(OTHER_BOT):
             continue
+        told = told_by_kind[line.earlier]
         if one := _statement_of(line, last_question, lines[place + 1 : place + 2], told):
             told.append(one)
             yield one

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from bot.agents.llm.model import Message, Request
+from bot.agents.offline.evidence import statements
 from bot.agents.offline.model import next_step, situation_of
+from bot.agents.offline.prompt_reading import PromptLine
 from bot.agents.prompts.prompt import KNOWN_HEADING, QUESTION_HEADING, RECALLED
 from bot.agents.tool_types import Toolbox
 from bot.feishu.markup import with_marks
@@ -89,3 +91,13 @@ def test_a_recalled_line_counts_by_its_time(recalled_at: str, newest: str) -> No
     said = ("[2026-11-28 09:00] Alice: the reviewer is Tomas", "Emil: ok", known)
     answer = answer_to([RULES, *({"role": "user", "content": text} for text in said)])
     assert newest in answer.strip().splitlines()[-1 if "\n" not in answer else 2]
+
+
+def test_a_short_correction_is_about_what_was_said_and_not_about_a_kept_fact_beside_it() -> None:
+    lines = [
+        PromptLine("the ferry to Rab leaves at 7:20", who="Alice"),
+        PromptLine("下周去布拉格的是小林", who="Dana", earlier=True),
+        PromptLine("nope, 7:50", who="Bob"),
+    ]
+    *_, correction = statements(lines)
+    assert (correction.text, correction.about) == ("7:50", "the ferry to Rab leaves at 7:20")
