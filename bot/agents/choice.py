@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from bot.agents.offline import reminders
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
 from bot.agents.offline.prompt_reading import label_and_words
+from bot.agents.offline.reminder_wishes import reminder_wish
 from bot.agents.prompts.prompt import Prompt, without_material
 from bot.agents.tool_types import TOOL_GROUPS, Group, Toolbox
 
@@ -79,7 +79,7 @@ def _understood_offline(prompt: Prompt) -> set[Group]:
     groups: set[Group] = set()
     if command(question):
         groups.add("notes")
-    if reminders.reminder_wish(question):
+    if reminder_wish(question):
         groups.add("reminders")
     if agenda_call(question):
         groups.add("calendar")

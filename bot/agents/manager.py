@@ -25,8 +25,7 @@ from bot.agents.loop import (
     storable_words,
 )
 from bot.agents.model_text.cleaner import Cleaner
-from bot.agents.offline.model import OfflineModel
-from bot.agents.offline.wishes import wish_of
+from bot.agents.offline.model import OfflineModel, wish_of
 from bot.agents.prompts.prompt import AgentAnswer, Ended, ModelUnavailable, PendingAction, Prompt
 from bot.agents.running_turns import (
     STOPPED,

@@ -19,7 +19,7 @@ from tests.support.patterns_in_use import Use, patterns_made_in_functions, uses
 # Besides what nearly matches a pattern, which every run tries.
 SHAPES = depth.count("HOSTILE_SHAPES", short=6, deep=16)
 # Patterns for texts that their callers cut: they may be slower, up to these many characters.
-CUT = {"bot.agents.offline.reminders.": 1000, "bot.agents.offline.agenda_requests.": 400}
+CUT = {"bot.agents.offline.reminder_wishes.": 1000, "bot.agents.offline.agenda_requests.": 400}
 # Not for texts of people and models: patterns of the code itself, read when it is loaded.
 OF_CODE = ("bot.agents.choice:",)
 # These make patterns of names and words of their own while the process works.

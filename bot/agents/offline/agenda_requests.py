@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from bot.agents.offline.notes import Call
-from bot.agents.offline.reminders import DAY_EN
+from bot.agents.offline.reminder_wishes import DAY_EN
 from memory.text import has_han
 
 _LONGEST = 400

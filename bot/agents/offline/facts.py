@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from bot.agents.offline import reminders
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
+from bot.agents.offline.reminder_wishes import reminder_wish
 from bot.agents.offline.small_talk import forgets_last, lead_in, question_about_itself, small_talk
 from bot.listening import requests
 from memory.recall.sentences import stated_facts
@@ -181,7 +181,7 @@ def is_request(text: str) -> bool:
         text.startswith(("/", "／"))
         or _REQUEST.search(text)
         or command(text)
-        or reminders.reminder_wish(text)
+        or reminder_wish(text)
         or agenda_call(text)
         or forgets_last(text)
         or question_about_itself(text)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from bot.agents.llm.model import OnText, Request, Response
-from bot.agents.offline import facts, notes, reminders, request_forms
+from bot.agents.llm.model import Message, OnText, Request, Response
+from bot.agents.offline import facts, notes, reminders
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import NoteRequest, command
 from bot.agents.offline.evidence import (
@@ -23,6 +23,7 @@ from bot.agents.offline.evidence import (
     kept_fact_key,
     kept_texts,
     lines_about,
+    names_whole_kept_fact,
     quotes,
     statements,
     statements_answering,
@@ -35,7 +36,8 @@ from bot.agents.offline.prompt_reading import (
     remembered_facts,
     situation_of,
 )
-from bot.agents.offline.request_forms import requests_in, respelled
+from bot.agents.offline.reminder_wishes import reminder_wish
+from bot.agents.offline.request_forms import completed, requests_in, respelled
 from bot.agents.offline.small_talk import (
     asks_clock,
     asks_of_bot,
@@ -46,10 +48,10 @@ from bot.agents.offline.small_talk import (
     small_talk,
 )
 from bot.agents.prompts.prompt import MEMORY_AWAY
-from bot.agents.tool_types import ToolCall
+from bot.agents.tool_types import Toolbox, ToolCall
 from bot.documents.document import links_in, without_links
 from bot.feishu.markup import quotable
-from bot.text.languages import LANGUAGES, join_list
+from bot.text.languages import join_list
 from bot.text.slash_commands import words_to_forget
 from bot.text.times import coming_text
 
@@ -57,6 +59,17 @@ __all__ = ["OfflineModel", "Situation", "next_step", "situation_of"]
 _WORD = re.compile(r"\S+\s*|\s+")
 _NEAREST = 2  # passages of which the question need not share a word
 _MOST_LINES, _LINE_CHARS = 5, 300
+_SEARCHES = frozenset({"recall"})  # the model finds in its prompt what these would find
+_LONGEST_CERTAIN = 200
+_SEVERAL_SENTENCES = re.compile(r"[.!?]\s+\S|[。！？；;]\s*\S|\n\s*\S")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolWish:
+    """The first call that the rules make for a question."""
+
+    calls: tuple[ToolCall, ...]
+    certain: bool
 
 
 class OfflineModel:
@@ -80,7 +93,9 @@ class OfflineModel:
 
 def next_step(situation: Situation) -> Call | str:
     """The next tool to call, or the answer."""
-    situation = replace(situation, question=_complete_question(situation))
+    own_lines = (line.text for line in reversed(situation.lines) if line.who == situation.author)
+    question = completed(situation.question, next(own_lines, ""), _last_answer(situation))
+    situation = replace(situation, question=question)
     talk, rest = lead_in(situation.question, situation.own_name)
     situation = replace(situation, question=rest)
     step, at_a_loss = _one_after_another(situation), say("only-read", situation.language)
@@ -116,7 +131,7 @@ def _step(situation: Situation) -> Call | str:
     note_request = command(question)
     if note_request and note_request.kind == "help":
         return say("guide", language)
-    if "set_reminder" in tools and (wish := reminders.reminder_wish(question)):
+    if "set_reminder" in tools and (wish := reminder_wish(question)):
         return reminders.next_reminder_step(
             wish, situation.results, situation.instructions, language
         )
@@ -127,22 +142,6 @@ def _step(situation: Situation) -> Call | str:
     if "read_document" in tools and (links := links_in(question)):
         return _from_document(situation, links[0].url)
     return _with_facts(situation)
-
-
-def _complete_question(situation: Situation) -> str:
-    """The question, after the request before it if it only gives what the bot asked about that:
-    “at 7 pm”, “the second one”."""
-    question, answer = situation.question, _last_answer(situation)
-    own_lines = (line.text for line in reversed(situation.lines) if line.who == situation.author)
-    before = next(own_lines, "")
-    questions = {key for key in request_forms.ASKS for one in LANGUAGES if say(key, one) in answer}
-    if not before:
-        return question
-    if not questions:
-        return request_forms.with_new_time(before, question, answer)
-    if "ask-which" in questions:
-        return request_forms.with_choice(before, question)
-    return request_forms.with_time(before, question)
 
 
 def _with_agenda(situation: Situation) -> Call | str | None:
@@ -378,3 +377,28 @@ def _name(situation: Situation) -> str:
     own = [line.text for line in situation.lines if not line.own and line.who == situation.author]
     told_before = [*own, *kept_texts(situation.instructions)]
     return next((name for line in reversed(told_before) if (name := facts.name_in(line))), "")
+
+
+async def wish_of(messages: Sequence[Message], tools: Toolbox) -> ToolWish | None:
+    """What the newest message asks to be done; None for a question or a remark."""
+    request = Request(messages, tools)
+    response = await OfflineModel().respond(request)
+    if not response.calls or any(call.name in _SEARCHES for call in response.calls):
+        return None
+    question = situation_of(request).question
+    asked_for = facts.fact_to_remember(question) or facts.corrected_value(question)
+    if facts.fact_to_keep(question) and not asked_for:
+        return None  # a remark, which nobody asked to be kept
+    return ToolWish(response.calls, _is_certain(request))
+
+
+def _is_certain(request: Request) -> bool:
+    situation = situation_of(request)
+    question = situation.question.strip()
+    is_several = _SEVERAL_SENTENCES.search(question) or len(requests_in(question)) > 1
+    if len(question) > _LONGEST_CERTAIN or is_several:
+        return False
+    if facts.corrected_value(question) and not facts.fact_to_remember(question):
+        return False  # “no, it is now …” may be about anything that was said
+    about = words_to_forget(question)
+    return not about or names_whole_kept_fact(about, situation.instructions)

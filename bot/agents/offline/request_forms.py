@@ -14,7 +14,9 @@ from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.choosing import is_only_position, list_position
 from bot.agents.offline.commands import command
 from bot.agents.offline.facts import fact_to_remember
-from bot.agents.offline.reminders import ANY_DAY, DAYS, reminder_wish
+from bot.agents.offline.notes import say
+from bot.agents.offline.reminder_wishes import ANY_DAY, DAYS, reminder_wish
+from bot.text.languages import LANGUAGES
 from bot.text.moments import read_moment
 from bot.text.times import TIME_PATTERN
 from memory.dates import named_days
@@ -70,7 +72,7 @@ def _kind(text: str) -> str:
     return "agenda" if agenda_call(text) else ""
 
 
-ASKS = ("ask-missing", "ask-clock", "ask-halves", "ask-which")
+_ASKS = ("ask-missing", "ask-clock", "ask-halves", "ask-which")
 # “actually make it 3 pm”, 还是改成三点吧: said of the reminder just set or changed
 _MAKE_IT = re.compile(
     r"\W{0,9}(?:(?:no|actually|sorry|wait|hmm|oh|ok(?:ay)?|please|can you|could you|let['’]?s"
@@ -85,7 +87,20 @@ _MAKE_IT = re.compile(
 _TOLD_TEXT = re.compile("“([^“”]{1,60})”")
 
 
-def with_time(request: str, answer: str) -> str:
+def completed(question: str, before: str, answer: str) -> str:
+    """`question`, after the request `before` it if it only gives what the bot's `answer` to that
+    asked for: “at 7 pm”, “the second one”."""
+    asked = {key for key in _ASKS for one in LANGUAGES if say(key, one) in answer}
+    if not before:
+        return question
+    if not asked:
+        return _with_new_time(before, question, answer)
+    if "ask-which" in asked:
+        return _with_choice(before, question)
+    return _with_time(before, question)
+
+
+def _with_time(request: str, answer: str) -> str:
     """The request for a reminder with the time that `answer` gives, if it gives only that; a day
     replaces the one before. Else `answer`."""
     time = read_moment(answer, ANY_DAY)
@@ -99,7 +114,7 @@ def with_time(request: str, answer: str) -> str:
     return f"{request} {answer}"
 
 
-def with_new_time(request: str, answer: str, last_answer: str) -> str:
+def _with_new_time(request: str, answer: str, last_answer: str) -> str:
     """The request to move the reminder that `last_answer` tells of, if `request` was about one and
     `answer` gives only its new time. Else `answer`."""
     new_time, told_text = _MAKE_IT.fullmatch(answer), _TOLD_TEXT.search(last_answer)
@@ -117,7 +132,7 @@ def with_new_time(request: str, answer: str, last_answer: str) -> str:
     return f"把{text}的提醒改到{time}" if new_time["zh"] else f"move the {text} reminder to {time}"
 
 
-def with_choice(request: str, answer: str) -> str:
+def _with_choice(request: str, answer: str) -> str:
     """The request to cancel a reminder with the number that `answer` gives, if it gives only that.
     Else `answer`."""
     wish, number = reminder_wish(request), list_position(answer, 0)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.agents.offline.choosing import ListedItem, choose_items
-from bot.agents.offline.reminders import reminder_wish
+from bot.agents.offline.reminder_wishes import reminder_wish
 
 NOW = datetime(2026, 11, 28, 8, 0, tzinfo=ZoneInfo("Asia/Shanghai"))  # a Saturday
 THERE = (

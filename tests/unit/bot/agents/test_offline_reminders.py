@@ -7,7 +7,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.agents.offline.notes import Call
-from bot.agents.offline.reminders import next_reminder_step, reminder_wish
+from bot.agents.offline.reminder_wishes import reminder_wish
+from bot.agents.offline.reminders import next_reminder_step
 from bot.agents.prompts.prompt import circumstances
 from bot.text.languages import language_of
 from tests.support.rows import every_row

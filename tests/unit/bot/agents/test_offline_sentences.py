@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.agents.llm.model import Request
-from bot.agents.offline import reminders, request_forms
+from bot.agents.offline import reminder_wishes, reminders, request_forms
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.commands import command
 from bot.agents.offline.model import Situation, next_step, situation_of
@@ -36,7 +36,7 @@ def kind(text: str) -> str:
     """How the model takes a message."""
     if meant := command_meant(text):
         return str(meant.name)
-    if wish := reminders.reminder_wish(respelled(text)):
+    if wish := reminder_wishes.reminder_wish(respelled(text)):
         return {"set": "remind"}.get(wish.kind, wish.kind)
     if asked := command(text):
         return "help" if asked.kind == "help" else "note"
@@ -283,7 +283,7 @@ PLAN = [
 def test_a_reminder_is_chosen_by_number_day_or_words(question: str, id: str) -> None:
     same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
     rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN]
-    wish = reminders.reminder_wish(question)
+    wish = reminder_wishes.reminder_wish(question)
     assert wish
     step = reminders.next_reminder_step(wish, [listed(rows)], NOW, "en")
     if id:
@@ -329,7 +329,7 @@ def test_several_reminders_are_chosen_at_once_or_none(question: str, ids: str) -
     same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
     plan = [*PLAN, ("tm_e", "water the plants", PLAN[1][2])]
     rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in plan]
-    wish = reminders.reminder_wish(question)
+    wish = reminder_wishes.reminder_wish(question)
     assert wish
     results = [listed(rows)]
     cancelled = ""
@@ -430,8 +430,8 @@ def test_another_time_after_a_receipt_is_for_that_reminder(
     for earlier in (lines[:2], lines):
         situation = Situation(question, earlier, author="Alice", tools=TOOLS, instructions=NOW)
         assert next_step(situation) == Call("list_reminders", {})
-        wish = reminders.reminder_wish(
-            request_forms.with_new_time(lines[0].text, question, receipt.text)
+        wish = reminder_wishes.reminder_wish(
+            request_forms.completed(question, lines[0].text, receipt.text)
         )
         assert wish
         assert (wish.kind, wish.about, wish.text) == ("change", about, time)
@@ -464,7 +464,7 @@ def test_a_list_of_reminders_is_of_the_day_or_the_words_and_keeps_its_numbers(
 ) -> None:
     same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
     rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN]
-    wish = reminders.reminder_wish(question)
+    wish = reminder_wishes.reminder_wish(question)
     assert wish
     lines = str(reminders.next_reminder_step(wish, [listed(rows)], NOW, "en")).splitlines()
     assert [int(line.split(".")[0]) for line in lines[2:]] == numbers
@@ -582,7 +582,7 @@ def test_all_reminders_are_cancelled_one_after_the_other() -> None:
         for row in rows
     ]
     for question in ("cancel all my reminders", "取消所有提醒"):
-        wish = reminders.reminder_wish(question)
+        wish = reminder_wishes.reminder_wish(question)
         assert wish
         steps = [
             reminders.next_reminder_step(wish, [listed(rows), *gone[:done]], NOW, "en")
@@ -596,7 +596,7 @@ def test_all_reminders_are_cancelled_one_after_the_other() -> None:
 
 
 def test_without_reminders_nobody_is_asked_which_one() -> None:
-    wish = reminders.reminder_wish("cancel the one on Friday")
+    wish = reminder_wishes.reminder_wish("cancel the one on Friday")
     assert wish
     nothing = Returned("list_reminders", ToolOutcome("…", "no-reminders"), WORDING)
     told = reminders.next_reminder_step(wish, [nothing], NOW, "en")
@@ -625,7 +625,7 @@ def test_without_reminders_nobody_is_asked_which_one() -> None:
 def test_the_one_of_a_day_is_moved(question: str, call: dict[str, str]) -> None:
     same = {"now": "2026-11-28T10:00", "repeats": "once", "for_all": True, "for_author": False}
     rows = [same | {"id": key, "text": text, "at": at, "people": []} for key, text, at in PLAN]
-    wish = reminders.reminder_wish(question)
+    wish = reminder_wishes.reminder_wish(question)
     assert wish
     step = reminders.next_reminder_step(wish, [listed(rows)], NOW, "en")
     assert step == Call("change_reminder", call)

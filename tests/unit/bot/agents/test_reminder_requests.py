@@ -17,7 +17,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.agents.offline.notes import Call
-from bot.agents.offline.reminders import next_reminder_step, reminder_wish
+from bot.agents.offline.reminder_wishes import reminder_wish
+from bot.agents.offline.reminders import next_reminder_step
 from bot.agents.tool_types import ToolFailed
 from bot.features.reminders.planning import due_moment
 from bot.text.languages import language_of
