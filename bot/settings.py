@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 from bot.process import settings_values
 from bot.process import settings_values as rules
 from bot.process.settings_values import SettingsError as SettingsError
-from bot.text.languages import Sentence
+from bot.text.languages import InvalidValue, Sentence
 from bot.text.roster import AutoMention, MentionTemplate, auto_mention_of
 from memory.context import estimate_tokens
 from memory.scope import Sharing
@@ -313,10 +313,11 @@ def _value_of(name: str, value: object) -> Any:
         if name == "mention_template":
             MentionTemplate.parse(str(value))
         return settings_values.value_of(value, _kinds()[name], **_LIMITS[name])
-    except ValueError as exc:
+    except InvalidValue as exc:
+        must = exc.sentence
         raise SettingsError(
-            f"{name.upper()} is not valid: {exc} (got {value!r}). See .env.example.",
-            f"{name.upper()} 的值无效：{value!r}（{exc}）。参见 .env.example。",
+            f"{name.upper()} is not valid: {must.en} (got {value!r}). See .env.example.",
+            f"{name.upper()} 的值 {value!r} 无效：{must.zh}。参见 .env.example。",
         ) from exc
 
 

@@ -21,7 +21,7 @@ import msgspec
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from bot.text.languages import Sentence
+from bot.text.languages import InvalidValue, Sentence
 from memory.sealing import Sealer, TokenKeyInvalid
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -45,8 +45,17 @@ _FLAGS = {
     **dict.fromkeys(("true", "yes", "on", "1", "t", "y"), True),
     **dict.fromkeys(("false", "no", "off", "0", "f", "n"), False),
 }
-_TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", Path: "a path"}
-_BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most"}
+_TYPE_NAMES = {
+    int: Sentence("a whole number", "整数"),
+    float: Sentence("a number", "数字"),
+    bool: Sentence("true or false", " true 或 false"),
+    Path: Sentence("a path", "路径"),
+}
+_BOUNDS = {
+    "ge": Sentence("at least", "不小于"),
+    "gt": Sentence("more than", "大于"),
+    "le": Sentence("at most", "不大于"),
+}
 
 
 class SettingsError(Exception):
@@ -308,7 +317,7 @@ def environment_values() -> dict[str, str]:
 def value_of(value: object, kind: Any, **limits: Any) -> Any:
     """What is said, a text or a value, as the type `kind` within its limits (`ge`, `gt`, `le`).
 
-    Raises ValueError with what it must be.
+    Raises InvalidValue with what it must be.
     """
     if isinstance(value, str) and kind is not str:
         value = value.strip()
@@ -318,7 +327,8 @@ def value_of(value: object, kind: Any, **limits: Any) -> Any:
     try:
         return msgspec.convert(value, annotated_kind, strict=False, dec_hook=_made_value)
     except (msgspec.ValidationError, TypeError):
-        raise ValueError(f"it must be {_kind_in_words(kind, limits)}") from None
+        must = _kind_in_words(kind, limits)
+        raise InvalidValue(f"it must be {must.en}", f"必须是{must.zh}") from None
 
 
 def _lower_names(values: Mapping[str, str | None]) -> dict[str, str]:
@@ -355,13 +365,18 @@ def _made_value(kind: type, value: Any) -> Any:
     return kind(value)
 
 
-def _kind_in_words(kind: Any, limits: Mapping[str, float]) -> str:
+def _kind_in_words(kind: Any, limits: Mapping[str, float]) -> Sentence:
     """In words, such as “a whole number, at least 1, at most 32”."""
     if get_origin(kind) is Literal:
-        return " or ".join(get_args(kind))
+        words = get_args(kind)
+        return Sentence(" or ".join(words), " " + " 或 ".join(words))
     plain = next((one for one in get_args(kind) if one is not NoneType), kind)
-    bounds = [f"{word} {limits[name]:g}" for name, word in _BOUNDS.items() if name in limits]
-    return ", ".join((_TYPE_NAMES.get(plain, "a text"), *bounds))
+    bounds = [(word, limits[name]) for name, word in _BOUNDS.items() if name in limits]
+    name = _TYPE_NAMES.get(plain, Sentence("a text", "文字"))
+    return Sentence(
+        ", ".join((name.en, *(f"{word.en} {number:g}" for word, number in bounds))),
+        "，".join((name.zh, *(f"{word.zh} {number:g}" for word, number in bounds))),
+    )
 
 
 def machine_zone(local_time: Path = _LOCAL_TIME, zone_file: Path = _ZONE_NAME) -> str:

@@ -111,6 +111,14 @@ _CURLY = str.maketrans("“”", "‘’")
 _STRAIGHT_PAIR = re.compile(r'"([^"\n]*)"')
 
 
+class InvalidValue(ValueError):
+    """A value that a setting cannot have; `sentence` says what it must be."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.sentence = Sentence(en, zh)
+
+
 class Catalogue:
     """The texts of one module in both languages; each is read when the first text is asked for.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, get_args
 
+from bot.text.languages import InvalidValue
 from bot.text.markdown import is_code_indent, opens_block
 
 _GENERIC_NAME = re.compile(r"\w++(?:[.-]+\w++)*+(?!['’]\w)")
@@ -236,14 +237,17 @@ def bare_name(name: str) -> str:
 def auto_mention_of(value: object) -> AutoMention:
     """`sender`, `meant` or `off`; true and false are the first and the last.
 
-    Raises ValueError with the values there are.
+    Raises InvalidValue with the values there are.
     """
     word = str(value).strip().lower()
     flag_value = (_BY_FLAG | _NOT_BY_FLAG).get(word, word)
     for mode in get_args(AutoMention):
         if flag_value == mode:
             return mode  # type: ignore[no-any-return]
-    raise ValueError(f"it must be sender (true), meant or off (false), not {value!r}")
+    raise InvalidValue(
+        "it must be sender (true), meant or off (false)",
+        "必须是 sender（true）、meant 或 off（false）",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,18 +259,29 @@ class MentionTemplate:
 
     @classmethod
     def parse(cls, text: str) -> MentionTemplate:
-        """Raises ValueError with a sentence for what would not read as an address any more."""
+        """Raises InvalidValue with a sentence for what would not read as an address any more."""
         if text.count(_AT) != 1:
-            raise ValueError("it must hold {at} once, where the address stands")
+            raise InvalidValue(
+                "it must hold {at} once, where the address stands",
+                "必须恰好包含一个 {at}，表示称呼的位置",
+            )
         lead, _, tail = text.lstrip().partition(_AT)
         if len(lead) + len(tail) > _MOST_CHARACTERS:
-            raise ValueError(f"it may have at most {_MOST_CHARACTERS} characters besides {{at}}")
+            raise InvalidValue(
+                f"it may have at most {_MOST_CHARACTERS} characters besides {{at}}",
+                f"除 {{at}} 外最多 {_MOST_CHARACTERS} 个字符",
+            )
         if _FORBIDDEN.intersection(lead + tail):
-            raise ValueError("it may not hold another address, tag, code or table: @ < > & ` | \\")
+            raise InvalidValue(
+                "it may not hold another address, tag, code or table: @ < > & ` | \\",
+                "不能包含其他称呼、标签、代码或表格：@ < > & ` | \\",
+            )
         is_printable = f"{lead}{tail}".replace("\n", " ").isprintable()
         bare = bool(lead) and bool(SEPARATORS.fullmatch(lead))
         if "\n" in lead or bare or not is_printable or opens_block(f"{lead}x"):
-            raise ValueError("it must begin with plain words or {at}")
+            raise InvalidValue(
+                "it must begin with plain words or {at}", "必须以普通文字或 {at} 开头"
+            )
         return cls(lead, tail)
 
 

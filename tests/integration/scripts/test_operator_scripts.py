@@ -152,7 +152,11 @@ def test_a_database_that_is_away_is_configuration_trouble(
 @pytest.mark.parametrize(
     ("module", "settings", "sentence"),
     [
-        ("bot.process.supervisor", {"PORT": "x"}, "PORT 的值无效"),
+        (
+            "bot.process.supervisor",
+            {"PORT": "x"},
+            "PORT 的值 'x' 无效：必须是整数，不小于 1",
+        ),
         ("bot.worker", {"TIMEZONE": "Mars"}, "TIMEZONE 不是时区名称"),
         ("scripts.migrate", {"DATABASE_URL": "x"}, "DATABASE_URL 不是"),
         ("scripts.backup", {"DATABASE_URL": "postgresql://127.0.0.1:1/x"}, "数据库拒绝连接"),
