@@ -6,12 +6,14 @@ the server knows it as `/proc/self/cwd`, so no folder above it has to be opened.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import stat
 import subprocess
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -69,22 +71,49 @@ def program_folder(user: Account) -> Path:
     return copy / "bin"
 
 
-def _system_user() -> pwd.struct_passwd:
+def _system_user(name: str = _USER) -> pwd.struct_passwd:
     try:
-        return pwd.getpwnam(_USER)
+        return pwd.getpwnam(name)
     except KeyError:
         pass
+    with _one_at_a_time():
+        try:
+            return pwd.getpwnam(name)  # another process made it meanwhile
+        except KeyError:
+            return _new_system_user(name)
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Of two `useradd` for one name that run at the same time the later one changes the uid, and
+    the server of the first can no longer start."""
+    try:
+        _COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+        lock = os.open(_COPIES / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as exc:
+        raise ServerRefused(
+            f"the database must not run as root, and {_COPIES} cannot be made ({exc.strerror}): "
+            "start the bot as an ordinary user"
+        ) from exc
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _new_system_user(name: str) -> pwd.struct_passwd:
     command = ["useradd", "--system", "--user-group", "--no-create-home"]
     try:
         subprocess.run(  # noqa: S603
-            [*command, "--shell", "/usr/sbin/nologin", _USER], check=True, capture_output=True
+            [*command, "--shell", "/usr/sbin/nologin", name], check=True, capture_output=True
         )
     except (OSError, subprocess.CalledProcessError) as exc:
         raise ServerRefused(
-            f"the database must not run as root and its user {_USER} cannot be made: run "
-            f"`useradd --system {_USER}`, or start the bot as an ordinary user"
+            f"the database must not run as root and its user {name} cannot be made: run "
+            f"`useradd --system {name}`, or start the bot as an ordinary user"
         ) from exc
-    return pwd.getpwnam(_USER)
+    return pwd.getpwnam(name)
 
 
 def installed_program() -> Path:
