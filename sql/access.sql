@@ -36,7 +36,7 @@ declare
     require_turn_stands, card_is_too_late, withdraw_own, is_card_of_others,
     next_sources, note_fields, keep_note_change,
     turn_reply, button_looks,
-    commands_among, words_of, messages_told, thread_number, newest_of_thread, nth_of_thread, longest_line, others_bytes, window_ids, summary_of, summary_from, is_from_before, outside_window, hold_messages,
+    commands_among, words_of, line_above, messages_told, thread_number, newest_of_thread, nth_of_thread, longest_line, others_bytes, window_ids, summary_of, summary_from, is_from_before, outside_window, hold_messages,
     facts_told, merged_facts, former_values, merge_patch,
     fact_id, facts_of_chat, replaced_facts, facts_held, group_facts, replaceable_facts,
     note_title, note_body, note_tags, require_tag_count, note_json, touch_notes, keep_shown_notes,

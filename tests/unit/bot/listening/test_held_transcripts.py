@@ -9,7 +9,7 @@ from bot.listening.transcript import HeldTranscript, HeldTranscripts
 
 
 def row(chat: str, *lines: tuple[str, int], **more: Any) -> Mapping[str, Any]:
-    said = [(f"om_{text}", None, "A", "ou_a", text, at, False, False) for text, at in lines]
+    said = [(f"om_{text}", None, "A", "ou_a", text, at, False, False, "") for text, at in lines]
     nothing = {"topics": {}, "answered": [], "goes_on": False, "mark": {"last": 1}}
     where = {"channel_id": chat, "started_at": 0, "last_activity": 1, "quiet": False}
     return {**where, **nothing, "messages": said, **more}
