@@ -89,8 +89,9 @@ return 1300;
 -- In a thread that is the thread, its root, and what the mention that opened it saw. Outside of threads (p_recent_s >
 -- 0) it is also the chat, so many seconds back. There are the root, the last p_limit messages of the asker's own exchanges,
 -- of others' exchanges the newest p_bytes, and of what was said to nobody four times as much, for recall does not find
--- that. What the newest lines reply to is there, too. A fresh start of the asker ends what came before it. Where
--- people are kept apart (sharing: person), and in p2p, only the asker's exchanges are there.
+-- that. With them is what the newest of them quote, and the root of a thread in which others wrote. A fresh start of the
+-- asker ends what came before it. Where people are kept apart (sharing: person), and in p2p, only the asker's exchanges
+-- are there.
 create or replace function bot_private.window_ids(
   p_tenant_key text, p_conversation_id text, p_chat_id text, p_user_id text, p_actor_id text,
   p_question bigint, p_recent_s integer, p_limit integer, p_bytes integer
@@ -159,7 +160,7 @@ begin
   with stored as (
     select m.* from public.agent_messages m where m.id = any (v_stored)
   ), talk as (
-    select t.number, t.message_id, t.root_id, t.content, coalesce(t.quotes, t.root_id) as above, l.said_at
+    select t.number, t.message_id, t.root_id, t.content, t.quotes, coalesce(t.quotes, t.root_id) as above, l.said_at
     from public.chat_transcript t, to_timestamp(t."timestamp" / 1000.0) l (said_at)
     where not v_alone and t.tenant_key = p_tenant_key and t.chat_id = p_chat_id and not t.ours
       and (not v_is_thread or v_root in (t.root_id, t.message_id) or l.said_at < v_opening.created_at)
@@ -169,26 +170,27 @@ begin
   ), lines as (
     select s.id, s.created_at as said_at, octet_length(left(s.content, bot_private.longest_line(s.role))) as bytes,
            s.turn_id is not distinct from v_root_turn as is_root, v_apart or s.actor_id = p_actor_id as is_own,
-           1 as share, s.message_id, bot_private.line_above(s) as above
+           1 as share, s.message_id, s.quotes, bot_private.line_above(s) as above
     from stored s
     where s.chunk = 0 and s.id > v_from
       and (s.role = 'user' or s.status = 'sent' or s.status = 'pending' and s.actor_id = p_actor_id)
       and (not v_apart or s.conversation_id <> p_conversation_id or p_user_id in (s.user_id, s.actor_id))
     union all
     select -t.number, t.said_at, octet_length(left(t.content, bot_private.longest_line())),
-           t.message_id = v_root, false, 4, t.message_id, t.above
+           t.message_id = v_root, false, 4, t.message_id, t.quotes, t.above
     from talk t
     where t.message_id not in (
       select q.turn_id from public.agent_messages q
       where q.turn_id = any (array(select message_id from talk)) and q.role = 'user')
   ), counted as (
-    select l.id, l.said_at, l.is_root, l.is_own, l.share, l.message_id, l.above,
+    select l.id, l.said_at, l.is_root, l.is_own, l.share, l.message_id, l.quotes, l.above,
            row_number() over newest as place, sum(l.bytes + 32) over newest as bytes
     from lines l
     window newest as (partition by l.is_own, l.share order by l.said_at desc, l.id desc)
   )
   select array_agg(c.id order by c.said_at, c.id), array_agg(c.message_id),
-         array_agg(c.above order by c.said_at desc) filter (where c.above <> v_root)
+         array_agg(c.above order by c.said_at desc)
+           filter (where c.above <> v_root and (c.quotes is not null or not c.is_own))
   into v_window, v_message_ids, v_above
   from counted c
   where c.is_root or case when c.is_own then c.place <= p_limit else c.bytes <= c.share * p_bytes and not v_alone end;
@@ -197,19 +199,21 @@ begin
     return coalesce(v_window, '{}');
   end if;
   return v_window || array(
-    select l.id from (
-      select m.id, m.actor_id = p_actor_id as is_own from public.agent_messages m
-      where m.turn_id = any (v_above) and m.role = 'user' and m.chat_id = p_chat_id and m.id > v_from
+    with above as materialized (  -- by the ids alone: the planner would rather read all of the chat
+      select m.id, m.chat_id, m.actor_id = p_actor_id as is_own from public.agent_messages m
+      where m.turn_id = any (v_above) and m.role = 'user'
       union all
-      select m.id, m.actor_id = p_actor_id from public.agent_messages m
+      select m.id, m.chat_id, m.actor_id = p_actor_id from public.agent_messages m
       where m.message_id = any (v_above) and m.role = 'assistant' and m.status = 'sent'
-        and m.chat_id = p_chat_id and m.id > v_from
       union all
-      select -t.number, false from public.chat_transcript t
+      select -t.number, t.chat_id, false from public.chat_transcript t
       where t.tenant_key = p_tenant_key and t.chat_id = p_chat_id and t.message_id = any (v_above) and not t.ours
         and to_timestamp(t."timestamp" / 1000.0) > coalesce(v_talk_since, '-infinity')
-        and not exists (select from public.agent_messages m where m.turn_id = t.message_id and m.role = 'user')) l
-    where (l.is_own or not v_alone) and l.id < p_question);
+        and not exists (select from public.agent_messages m where m.turn_id = t.message_id and m.role = 'user')
+    )
+    select a.id from above a
+    where a.chat_id = p_chat_id and (a.is_own or not v_alone)
+      and (a.id < 0 or a.id > v_from and a.id < p_question));
 end
 $$;
 
