@@ -25,11 +25,10 @@ from bot.people.people_directory import BotIdentity, People
 from bot.people.personal_access import PersonalAccess
 from bot.process.concurrency import cancel_tasks
 from bot.process.outages import MemoryMetrics
-from bot.process.usage import MonthlyQuota, UsageCounter
+from bot.process.usage import MonthlyQuota, PersonRates, UsageCounter
 from bot.queue.connections import open_rpc
 from bot.queue.consumer import PerUserSemaphore
 from bot.queue.operator_actions import QueueOperations
-from bot.queue.person_rates import PersonRates
 from bot.services import Services
 from bot.settings import Settings
 from memory.backends.pool import Pool

@@ -51,13 +51,12 @@ from bot.process.metrics import timed_stage
 from bot.process.usage import TurnRecord
 from bot.queue.consumer import Lease
 from bot.queue.jobs import Later
-from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.text.languages import Catalogue, Language, last_own_language
 from bot.text.roster import Person
 from memory.errors import StoreUnavailable
 from memory.models import MESSAGE_ORIGIN, OpenTurn, WorkingMemory, apology_outcome, refusal_outcome
-from memory.scope import MAIN_ROOT, AgentMemoryContext, document_chat, memory_context
+from memory.scope import MAIN_ROOT, AgentMemoryContext, FeishuPerson, document_chat, memory_context
 
 log = structlog.get_logger()
 TOOLS = frozenset({"read_working_memory", "update_working_memory", "forget_fact", "read_document"})
@@ -108,7 +107,7 @@ async def handle_comment(
         return
     context = _context(notice)
     structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
-    asker = Asker(notice.tenant_key, notice.author_open_id)
+    asker = FeishuPerson(notice.tenant_key, notice.author_open_id)
     if lease.job.attempt == 1 and services.rates.knows_refusal(asker, received_ms / 1000):
         log.info("comment.rate_limited", comment_id=notice.place.comment_id)
         return
