@@ -23,8 +23,8 @@ from bot.feishu.transport import SharedPace
 from bot.people.membership import Membership, NameKeeper
 from bot.people.people_directory import BotIdentity, People
 from bot.people.personal_access import PersonalAccess
+from bot.process import metrics
 from bot.process.concurrency import cancel_tasks
-from bot.process.outages import MemoryMetrics
 from bot.process.usage import MonthlyQuota, PersonRates, UsageCounter
 from bot.queue.connections import open_rpc
 from bot.queue.consumer import PerUserSemaphore
@@ -33,7 +33,7 @@ from bot.services import Services
 from bot.settings import Settings
 from memory.backends.pool import Pool
 from memory.backends.postgres import PostgresRpc
-from memory.fallback.breaker import BreakingRpc, CircuitBreaker
+from memory.fallback.breaker import BreakerState, BreakingRpc, CircuitBreaker, MemoryWatch
 from memory.fallback.store import OutageStore
 from memory.fallback.store_jobs import LateRpc, StoreJobs
 from memory.recall.selection import SpeakerLabel
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 _OF_ONE_PERSON = 4  # a quarter of a worker's places
 _LEAST_OF_ONE_PERSON = 8  # turns that wait for a slow model take no place from others
+_BREAKER_NUMBERS = {"closed": 0, "half_open": 1, "open": 2}
 
 
 def _turns_of_one_person(places: int) -> int:
@@ -146,9 +147,29 @@ async def _memory(settings: Settings, url: str, pool: Pool) -> tuple[Rpc, Memory
         direct = PostgresRpc(pool, sharing=settings.sharing)
         return direct, MemoryStore(direct)
     rpc = await open_rpc(settings, url)
-    watch, jobs = MemoryMetrics(), StoreJobs(pool)
+    watch, jobs = _MemoryMetrics(), StoreJobs(pool)
     guarded_rpc = BreakingRpc(rpc, CircuitBreaker(), watch=watch)
     return LateRpc(guarded_rpc, jobs), OutageStore(guarded_rpc, jobs, watch=watch)
+
+
+class _MemoryMetrics(MemoryWatch):
+    """Counts the outages of the memory."""
+
+    def state(self, state: BreakerState) -> None:
+        metrics.MEMORY_BREAKER.set(_BREAKER_NUMBERS[state])
+
+    def count_failure(self, kind: str) -> None:
+        metrics.MEMORY_FAILURES.labels(kind=kind).inc()
+
+    def count_kept_turn(self) -> None:
+        metrics.TURNS_UNSTORED.inc()
+
+    def count_written_turn(self) -> None:
+        metrics.TURNS_STORED_LATER.inc()
+
+    def waiting(self, turns: int, oldest_s: float) -> None:
+        metrics.UNSTORED.set(turns)
+        metrics.UNSTORED_OLDEST_SECONDS.set(oldest_s)
 
 
 async def _people(
