@@ -68,15 +68,7 @@ async def open_services(
     """
     async with contextlib.AsyncExitStack() as stack:
         tally = UsageCounter()
-        feishu = FeishuClient(
-            settings.domain,
-            settings.feishu_app_id,
-            settings.feishu_app_secret,
-            pace=pace,
-            calls_per_second=settings.feishu_calls_per_second,
-            count=tally.count_call,
-        )
-        stack.push_async_callback(feishu.close)
+        feishu = _feishu(stack, settings, pace, tally)
         rpc, store = await _memory(settings, url, pool)
         stack.push_async_callback(store.close)
         membership = Membership(feishu, ChatStore(rpc))
@@ -90,25 +82,20 @@ async def open_services(
         embedder = build_embedder(settings, tally)
         if embedder:
             stack.push_async_callback(embedder.close)
+        stores = Stores(
+            store,
+            NoteStore(rpc),
+            recall_tool(store, embedder, settings.zone, _names_in(people)),
+            TimerStore(rpc),
+            embedder.likeness if embedder else None,
+        )
         yield Services(
             settings=settings,
             store=store,
             feishu=feishu,
             own_person=BotIdentity(feishu),
             people=people,
-            manager=_manager(
-                settings,
-                Stores(
-                    store,
-                    NoteStore(rpc),
-                    recall_tool(store, embedder, settings.zone, _names_in(people)),
-                    TimerStore(rpc),
-                    embedder.likeness if embedder else None,
-                ),
-                servers,
-                mcp,
-                models,
-            ),
+            manager=_manager(settings, stores, servers, mcp, models),
             rpc=rpc,
             hooks=HOOKS,
             meter=meter,
@@ -125,6 +112,21 @@ async def open_services(
             shares=PerUserSemaphore(_turns_of_one_person(settings.worker_concurrency)),
             access=_access(stack, settings, rpc),
         )
+
+
+def _feishu(
+    stack: contextlib.AsyncExitStack, settings: Settings, pace: SharedPace, tally: UsageCounter
+) -> FeishuClient:
+    feishu = FeishuClient(
+        settings.domain,
+        settings.feishu_app_id,
+        settings.feishu_app_secret,
+        pace=pace,
+        calls_per_second=settings.feishu_calls_per_second,
+        count=tally.count_call,
+    )
+    stack.push_async_callback(feishu.close)
+    return feishu
 
 
 def _access(
