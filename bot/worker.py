@@ -59,9 +59,8 @@ from bot.outbox.retractions import (
 from bot.process import metrics, plan
 from bot.process.concurrency import cancel_tasks, room_to_begin, turn_capacity
 from bot.process.metrics import LoopWatch
-from bot.process.outages import Interruptions
 from bot.process.plan import RunDirectory
-from bot.queue.connections import database_url, require_migrated
+from bot.queue.connections import Interruptions, database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import (

@@ -74,10 +74,10 @@ def start_embedded(data_dir: Path) -> str:
     return server.url
 
 
-def find_embedded(data_dir: Path, *, within_s: float = _START_S) -> str:
+def find_embedded(data_dir: Path) -> str:
     """The URL of the server that somebody else starts. Raises `ServerRefused` when nobody does."""
     server = Server(data_dir)
-    server.await_answer(within_s)
+    server.await_answer()
     return server.url
 
 
@@ -228,12 +228,10 @@ class Server:
     def is_ready(self) -> bool:
         return self._state() == "ready"
 
-    def await_answer(
-        self, within_s: float = _START_S, process: subprocess.Popen[bytes] | None = None
-    ) -> None:
-        """Returns when it takes connections. Raises `ServerRefused` after `within_s`, or when
+    def await_answer(self, process: subprocess.Popen[bytes] | None = None) -> None:
+        """Returns when it takes connections. Raises `ServerRefused` after `_START_S`, or when
         `process`, which should be the server, has ended."""
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + _START_S
         while not self.is_ready:
             if time.monotonic() > deadline or (process and process.poll() is not None):
                 raise ServerRefused(
