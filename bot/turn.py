@@ -27,7 +27,8 @@ from bot.answering.question import (
 )
 from bot.answering.recall import recall_at_opening, vector_of
 from bot.answering.reply import EndedTurn, ProgressFrames, send_reply, store_reply, stored_answer
-from bot.answering.request_chat import RequestChat, enter_chat, is_stop
+from bot.answering.request_chat import RequestChat, enter_chat
+from bot.answering.request_rate import is_stop
 from bot.hooks import FollowUp
 from bot.listening.transcript import ChannelConversation, HeldTranscript
 from bot.listening.turn_request import TurnRequest

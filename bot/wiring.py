@@ -15,7 +15,7 @@ from bot.agents.mcp.servers import McpServers
 from bot.agents.specialists import load_own_servers, load_own_specialists
 from bot.agents.summaries import build_summariser
 from bot.answering.recall import NamesIn, recall_tool
-from bot.answering.request_chat import build_judge
+from bot.answering.request_rate import build_judge
 from bot.features.registry import HOOKS, TOOLS
 from bot.feishu.authorization import UserAuthorization
 from bot.feishu.client import FeishuClient

@@ -22,7 +22,7 @@ from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.question import Turn, people_of, turn_language, used_up_sentence
 from bot.answering.quoted_messages import QuestionSource
 from bot.answering.recall import recalled_passages, size_of
-from bot.answering.request_chat import rate_notice
+from bot.answering.request_rate import rate_notice
 from bot.answering.texts import apology, say_both
 from bot.answering.window import with_heard, without_other_topics
 from bot.feishu import markup

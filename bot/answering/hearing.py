@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from bot.answering.request_chat import RequestChat, ends_an_answer, judge_of, within_rate
+from bot.answering.request_chat import RequestChat
+from bot.answering.request_rate import ends_an_answer, judge_of, within_rate
 from bot.conversation import ResponseDecider
 from bot.feishu import events
 from bot.listening.chat_rules import NOTHING_SPENT, BotBudget, rules_of

@@ -15,7 +15,8 @@ from bot.agents.manager import AgentAnswer, ModelUnavailable
 from bot.agents.prompts.tool_context import with_shown
 from bot.agents.running_turns import note_sources, noting_sources
 from bot.answering.prompt_history import Scene, build_prompt
-from bot.answering.request_chat import chat_of, rate_notice, within_rate
+from bot.answering.request_chat import chat_of
+from bot.answering.request_rate import rate_notice, within_rate
 from bot.answering.texts import apology
 from bot.answering.texts import say as say_of_answers
 from bot.conversation import ResponseDecider

@@ -19,7 +19,7 @@ from bot.agents.manager import Manager, ModelUnavailable, Prompt
 from bot.agents.offline.model import OfflineModel
 from bot.agents.running_turns import OnProgress, Stop
 from bot.agents.summaries import build_summariser
-from bot.answering.request_chat import build_judge
+from bot.answering.request_rate import build_judge
 from bot.listening.decisions import IncomingMessage
 from bot.process.usage import UsageCounter
 from bot.settings import Settings

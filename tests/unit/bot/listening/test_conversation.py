@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.answering.request_chat import question_for_judge
+from bot.answering.request_rate import question_for_judge
 from bot.conversation import (
     ChannelConversation,
     IncomingMessage,
