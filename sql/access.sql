@@ -87,7 +87,7 @@ declare
     save_chat_managers, save_chat_adder,
     hold_group, save_chat_members, add_chat_members, remove_chat_members, enter_chat, leave_chat,
     begin_welcome, end_welcome,
-    person_columns, person_condition, require_person, forget_in_others, forget_in_transcript,
+    person_columns, person_condition, require_person, forget_in_transcript,
     forget_person, person_mark, messages_gone, count_person, export_person, forget_conversation, forget_thread_transcript,
     apply_retention, receipts_to_sign, keep_receipt, receipt_of, take_receipts, own_receipts, list_receipts,
     cancel_timer, stop_timers_for, stop_timers_of_chat, take_due_timers, due_timer, timer_fired,

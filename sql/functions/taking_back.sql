@@ -662,7 +662,6 @@ begin
   perform public.note_gone(array[v_card.turn_id], v_card.chat_id) where v_card.id is not null;
   perform public.drop_card(p_message_id);
   perform public.drop_message(p_message_id, coalesce(v_turn.chat_id, p_chat_id));
-  delete from public.chat_transcript where message_id = p_message_id;
   delete from public.imported_messages m
   where hashtext(m.message_id) = hashtext(p_message_id) and m.message_id = p_message_id;
   perform public.withdraw_kept_cards(

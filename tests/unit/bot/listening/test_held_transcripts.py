@@ -37,7 +37,8 @@ def test_what_is_told_in_whole_replaces_what_is_held() -> None:
 
 
 def test_the_chats_that_were_heard_longest_ago_are_let_go() -> None:
-    transcripts = HeldTranscripts(most_bytes=1_200)
+    size = HeldTranscript().extend(row("oc_1", ("line", 1))).size
+    transcripts = HeldTranscripts(most_bytes=2 * size)
     for chat in ("oc_1", "oc_2", "oc_1", "oc_3"):
         told = row(chat, ("line", 1))
         transcripts.conversation("t", transcripts.of("t", chat), told)
