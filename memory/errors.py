@@ -149,13 +149,15 @@ _POSTGRES: dict[str, type[StoreError]] = {
 _NOT_MIGRATED = frozenset({"3F000", "42P01", "42703", "42883", "42704", "42725"})
 _TROUBLE = {
     "08": "connection lost",
+    "25006": "the server takes no writes",
     "40": "transaction rolled back",
     "53": "out of resources",
     "57": "stopped by the server",
     "58": "system error",
     "XX": "internal error",
 }
-"""Classes of SQLSTATE that say nothing about the statement: the same one may work later."""
+"""Classes of SQLSTATE, and one code, that say nothing about the statement: the same one may work
+later."""
 _OUR_ROLES = ('"authenticated"', '"service_role"')
 
 
@@ -174,7 +176,7 @@ def from_sqlstate(code: str, message: str) -> StoreError:
 
 def trouble_of(code: str) -> str:
     """What kind of trouble of the server a SQLSTATE is; "" where it is about the statement."""
-    return _TROUBLE.get(code[:2], "")
+    return _TROUBLE.get(code) or _TROUBLE.get(code[:2], "")
 
 
 def not_migrated(message: str, *, code: str = "") -> NotMigrated:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.feishu.errors import Action, FeishuError
+from bot.feishu.html_tags import without_html
 from bot.feishu.markup import code_text, name_mentions, without_images, without_links
 from bot.text.markdown import FENCE, HEADING, ITEM, closes_fence
 
@@ -93,10 +94,16 @@ class _MarkdownReader:
     def read(self, line: str) -> None:
         if self._fence:
             self._in_code(self._fence, line)
-        elif not line.strip():
-            self._lines.append(line)
-        else:
-            self._prose(line)
+            return
+        for one in without_html(line) if self._reads_html(line) else [line]:
+            if one.strip():
+                self._prose(one)
+            else:
+                self._lines.append(one)
+
+    def _reads_html(self, line: str) -> bool:
+        """False for indented code."""
+        return bool(self._items or self._inside) or _indent_columns(line) < _TAB
 
     def finished(self) -> list[str]:
         if self._fence:

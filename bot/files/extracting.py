@@ -4,7 +4,7 @@ in it.
     python -m bot.files.extracting ENDING MOST_CHARS SECONDS MEGABYTES < file > answer
 
 The answer is JSON: `{"text", "cut", "remarks"}`, or `{"refused": reason}` with a reason of
-`reading.Reason`. Each remark says, in words of this module only, what the text may lack. Memory
+`reading.Reason`. Each remark says, in words of this package only, what the text may lack. Memory
 and processor time are limits of the process; the libraries are loaded after they are set. A
 process that uses up its time is ended by SIGXCPU."""
 
@@ -13,35 +13,21 @@ from __future__ import annotations
 import io
 import json
 import os
-import posixpath
 import re
 import resource
 import sys
 import time
 import unicodedata
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from itertools import zip_longest
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from bot.files.decoding import decode
-from bot.files.number_formats import EAST_ASIAN_FORMATS, shown
+from bot.files.packages import XML_LIMITS, Archive, Package
+from bot.files.pdf_fonts import has_unknown_characters, teach_encodings
 from bot.files.pdf_forms import form_values, remarks_on
 from bot.files.word import document_lines, elements
-
-_SCHEMAS_OF = b"http://schemas.openxmlformats.org/"
-_STRICT_ROOT = b"http://purl.oclc.org/ooxml/"
-_STRICT = (  # how Word and Excel name things in "Strict Open XML", and what the libraries know
-    (_STRICT_ROOT + b"wordprocessingml/", _SCHEMAS_OF + b"wordprocessingml/2006/"),
-    (_STRICT_ROOT + b"spreadsheetml/", _SCHEMAS_OF + b"spreadsheetml/2006/"),
-    (_STRICT_ROOT + b"drawingml/", _SCHEMAS_OF + b"drawingml/2006/"),
-    (_STRICT_ROOT + b"officeDocument/", _SCHEMAS_OF + b"officeDocument/2006/"),
-)
-_FORMULA = re.compile(rb"<(?:[\w.-]+:)?f[\s>/]")
-_FORMULAS_SHOWN = "formulas without stored values are shown as formulas"
-_LONGEST_TAG = 200
-# Programs that cannot compute store 0 for every formula, and have Excel compute when it loads.
-_COMPUTED_LATER = re.compile(rb"fullCalcOnLoad=[\"'](?:1|true)")
+from bot.files.workbooks import workbook_lines
 
 # Source: Unicode, EquivalentUnifiedIdeograph.txt, for what has no compatibility decomposition.
 _SUPPLEMENT = dict(
@@ -53,6 +39,7 @@ _SUPPLEMENT = dict(
 )
 _LOOK_ALIKE = re.compile("[\u2e80-\u2fdf\uf900-\ufaff\ufb00-\ufb06]")
 
+_UNKNOWN_CHARACTERS = "it does not say the characters of a font, so words may be wrong"
 MOST_PAGES = 500
 _MOST_PARTS = 5_000
 _MOST_UNPACKED = 300_000_000
@@ -61,9 +48,7 @@ _NICE = 10  # answers go before files
 _CODE_MB = 50  # which the process maps and does not allocate
 _ADDRESSES = 4  # times the data: libraries reserve addresses that they never fill
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an Office file of before 2007, or one with a password
-_XML_LIMITS = (2, 89, 114)  # libxml2: no memory, entity loop, resource limit
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
-_LARGEST = 5_000_000  # bytes of a part of a workbook
 
 
 def plain_characters(text: str) -> str:
@@ -127,7 +112,7 @@ def _is_at_limit(failure: BaseException) -> bool:
     return (
         isinstance(failure, MemoryError | ImportError)
         or type(failure).__name__ == "LimitReachedError"
-        or getattr(failure, "code", None) in _XML_LIMITS
+        or getattr(failure, "code", None) in XML_LIMITS
     )
 
 
@@ -165,6 +150,7 @@ def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
+    teach_encodings()
     reader = PdfReader(io.BytesIO(data))
     if reader.is_encrypted and not reader.decrypt(""):
         raise NoText("encrypted")
@@ -172,6 +158,8 @@ def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
         if number > MOST_PAGES:
             raise _Enough
         yield page.extract_text()
+        if _UNKNOWN_CHARACTERS not in remarks and has_unknown_characters(page):
+            remarks.append(_UNKNOWN_CHARACTERS)
         yield from remarks_on(page)
     try:
         yield from list(form_values(reader))
@@ -181,187 +169,34 @@ def _pdf(data: bytes, remarks: list[str]) -> Iterator[str]:
 
 
 def _docx(data: bytes, remarks: list[str]) -> Iterator[str]:
-    _unpackable(data, "word/", remarks)
-    from docx import Document
-
-    document = Document(io.BytesIO(_transitional(data)))
-    yield from document_lines(document)
-    if next(elements(document.element.body, "altChunk"), None) is not None:
+    _check_size(data, "word/", remarks)
+    package = Package(data, remarks)
+    document = package.root(package.main_part())
+    yield from document_lines(package, document)
+    if next(elements(document, "altChunk"), None) is not None:
         remarks.append("documents embedded in it are not read")
 
 
 def _xlsx(data: bytes, remarks: list[str]) -> Iterator[str]:
-    _unpackable(data, "xl/", remarks)
-    from openpyxl import load_workbook
-    from openpyxl.styles.numbers import BUILTIN_FORMATS
-    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
-
-    data = _transitional(data)
-    # It looks for the size of a sheet, and without one reads all of it into memory; and what a
-    # sheet says of its size may be anything.
-    ReadOnlyWorksheet._get_size = lambda sheet: None
-    BUILTIN_FORMATS.update(EAST_ASIAN_FORMATS)
-
-    values, formulas = (
-        load_workbook(io.BytesIO(data), read_only=True, data_only=kept, keep_links=False)
-        for kept in (True, False)
-    )
-    with_formulas = _holds(data, "xl/worksheets/", _FORMULA)
-    is_computed_later = _holds(data, "xl/workbook.xml", _COMPUTED_LATER)
-    for number, sheet in enumerate(values.worksheets, 1):
-        yield f"# {sheet.title}"
-        if with_formulas:
-            pairs = zip(
-                sheet.iter_rows(),
-                formulas.worksheets[number - 1].iter_rows(values_only=True),
-                strict=False,
-            )
-            rows = (_cells_or_formulas(*pair, is_computed_later, remarks) for pair in pairs)
-        else:
-            rows = (map(_cell, row) for row in sheet.iter_rows())
-        yield from _without_gaps(map(_row, rows))
-        yield from cell_comments(data, sheet._worksheet_path)
+    _check_size(data, "xl/", remarks)
+    yield from workbook_lines(data, remarks)
 
 
-def _cells_or_formulas(
-    cells: Iterable[Any], formulas: Iterable[Any], is_computed_later: bool, remarks: list[str]
-) -> Iterator[str]:
-    """The values that are stored; the formula where there is none. A text may be empty."""
-    for cell, formula in zip_longest(cells, formulas):
-        value = None if cell is None else cell.value
-        is_known = value is not None or (cell is not None and cell.data_type == "str")
-        if is_known and not (is_computed_later and value == 0):
-            yield _cell(cell)
-            continue
-        text = _formula(formula)
-        if text.startswith("=") and _FORMULAS_SHOWN not in remarks:
-            remarks.append(_FORMULAS_SHOWN)
-        yield text
-
-
-def _without_gaps(lines: Iterable[str]) -> Iterator[str]:
-    """The lines, of empty ones in a row the first: a sheet may have a million of them."""
-    last = ""
-    for line in lines:
-        if line or last:
-            yield line
-        last = line
-
-
-def _holds(data: bytes, folder: str, wanted: re.Pattern[bytes]) -> bool:
-    """True if any part in `folder` may hold what is `wanted`."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return any(
-            wanted.search(line)
-            for part in archive.namelist()
-            if part.startswith(folder)
-            for line in _pieces(archive, part)
-        )
-
-
-def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
-    with archive.open(part) as part_file:
-        end = b""
-        while piece := part_file.read(1 << 20):
-            yield end + piece
-            end = piece[-_LONGEST_TAG:]
-
-
-def _cell(cell: Any) -> str:
-    return shown(cell.value, cell.number_format)
-
-
-def _formula(value: object) -> str:
-    """A formula, or what stands in a cell; one over several cells is an object with its text."""
-    if hasattr(value, "dt2D"):  # a table of what-if values
-        return "=TABLE()"
-    return shown(getattr(value, "text", value), None)
-
-
-def _row(cells: Iterable[str]) -> str:
-    return " | ".join(cells).rstrip(" |")
-
-
-def _unpackable(data: bytes, folder: str, remarks: list[str]) -> None:
+def _check_size(data: bytes, folder: str, remarks: list[str]) -> None:
     """Before anything is unpacked: what it would come to. No part gives more than it says."""
     if data.startswith(_OLE):
         raise NoText("encrypted")
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            parts = archive.infolist()
+        with Archive(io.BytesIO(data)) as archive:
+            parts, names = archive.infolist(), [one.lower() for one in archive.namelist()]
     except zipfile.BadZipFile as exc:
         raise NoText("other_content" if not data.startswith(b"PK") else "damaged") from exc
     if len(parts) > _MOST_PARTS or sum(part.file_size for part in parts) > _MOST_UNPACKED:
         raise NoText("too_complex")
-    if not any(part.filename.startswith(folder) for part in parts):
+    if not any(name.startswith(folder) for name in names):
         raise NoText("other_content")
-    if any(part.filename.startswith((f"{folder}media/", f"{folder}charts/")) for part in parts):
+    if any(name.startswith((f"{folder}media/", f"{folder}charts/")) for name in names):
         remarks.append("pictures and charts in it are not read")
-
-
-def _transitional(data: bytes) -> bytes:
-    """The file with the names that the libraries know."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        if _STRICT_ROOT not in archive.read("_rels/.rels"):
-            return data
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as renamed:
-            for part in archive.namelist():
-                content = archive.read(part)
-                for strict, transitional in _STRICT if part.endswith((".xml", ".rels")) else ():
-                    content = content.replace(strict, transitional)
-                renamed.writestr(part, content)
-    return packed.getvalue()
-
-
-def cell_comments(data: bytes, sheet: str) -> Iterator[str]:
-    """A line for each comment of the `sheet`, named by its part. `openpyxl` leaves comments out
-    where it reads row by row.
-
-    Excel stores a conversation twice, as comments with answers and as a note for older programs,
-    which says first what it is.
-    """
-    folder, name = posixpath.split(sheet.lstrip("/"))
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        targets = [
-            (one.get("Type", ""), one.get("Target", ""))
-            for one in _elements(archive, f"{folder}/_rels/{name}.rels", "Relationship")
-        ]
-        for kind, element, text in (
-            ("/threadedComment", "threadedComment", "text"),
-            ("/comments", "comment", "t"),
-        ):
-            comments = [
-                (one.get("ref", ""), _words(one, text))
-                for type_name, target in targets
-                if type_name.endswith(kind)
-                for one in _elements(archive, _path(folder, target), element)
-            ]
-            yield from (f"Comment at {cell}: {words}" for cell, words in comments if words)
-            if comments:
-                return
-
-
-def _path(folder: str, target: str) -> str:
-    if target.startswith("/"):
-        return target.lstrip("/")
-    return posixpath.normpath(posixpath.join(folder, target))
-
-
-def _elements(archive: zipfile.ZipFile, part: str, name: str) -> Iterator[Any]:
-    """The elements of that name in a part; none if there is no such part."""
-    from lxml import etree  # type: ignore[import-untyped]
-
-    if part not in archive.NameToInfo or archive.getinfo(part).file_size > _LARGEST:
-        return
-    parser = etree.XMLParser(resolve_entities=False, recover=True)
-    root = etree.fromstring(archive.read(part), parser)
-    yield from root.iter(f"{{*}}{name}") if root is not None else ()
-
-
-def _words(element: Any, name: str) -> str:
-    words = "".join(one.text or "" for one in element.iter(f"{{*}}{name}"))
-    return " ".join(words.split())
 
 
 _READERS: dict[str, Callable[[bytes, list[str]], Iterator[str]]] = {

@@ -1,4 +1,4 @@
-"""The text of a Word document, line by line. Its library is loaded by whoever opens the file.
+"""The text of a Word document, line by line.
 
 A formula stands in one line, as people type it: (a+b)/2, x_1^2, ∑_(i=1)^n i. Source: ECMA-376
 part 1, 22.1."""
@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from bot.files.packages import Package
 from bot.files.word_lists import ListNumbers, attribute, element_name, first, named, value_in
 
 _SKIPPED = frozenset(
@@ -31,18 +32,15 @@ _WORD_PARTS = (
 _Number = Callable[[Any], str]  # of an item of a list
 
 
-def document_lines(document: Any) -> Iterator[str]:
-    """Paragraphs and rows of tables in their order, then what stands outside of the body."""
-    yield from _word_blocks(document.element.body, _list_numbers(document))
+def document_lines(package: Package, document: Any) -> Iterator[str]:
+    """Paragraphs and rows of tables in their order, then what stands outside of the body.
+    `document` is the XML of the main part."""
+    yield from _word_blocks(document, _list_numbers(package))
     seen_lines = set()
-    for part in document.part.package.iter_parts():
-        name = str(part.partname).rpartition("/")[2]
+    for part in package.parts_from(package.main_part()):
+        name = part.rpartition("/")[2]
         label = next((label for kind, label in _WORD_PARTS if name.startswith(kind)), "")
-        root = getattr(part, "element", None) if label else None
-        if label and root is None:
-            from lxml import etree  # type: ignore[import-untyped]
-
-            root = etree.fromstring(part.blob, etree.XMLParser(resolve_entities=False))
+        root = package.root(part) if label else None
         for line in _word_blocks(root) if root is not None else ():
             if (line_text := line.strip()) and (label, line_text) not in seen_lines:
                 seen_lines.add((label, line_text))
@@ -53,12 +51,12 @@ def _no_number(_: Any) -> str:
     return ""
 
 
-def _list_numbers(document: Any) -> _Number:
-    parts = (one.target_part for one in document.part.rels.values() if not one.is_external)
-    numbering = [one for one in parts if str(one.partname).endswith("/numbering.xml")]
-    if not numbering:
+def _list_numbers(package: Package) -> _Number:
+    parts = {one.kind: one.target for one in package.relationships(package.main_part())}
+    numbering = package.root(parts.get("numbering", ""))
+    if numbering is None:
         return _no_number
-    return ListNumbers(document.styles.element, numbering[0].element).label
+    return ListNumbers(package.root(parts.get("styles", "")), numbering).label
 
 
 def _word_blocks(element: Any, number: _Number = _no_number) -> Iterator[str]:

@@ -246,7 +246,7 @@ def _event_of_failure(exc: Exception) -> tuple[str, dict[str, object]]:
         store = _store_error(one) if isinstance(one, psycopg.Error) else one
         if isinstance(store, NotMigrated):
             return "database.not_migrated", {"reason": str(store)}
-        if isinstance(one, psycopg.OperationalError):
+        if isinstance(one, psycopg.OperationalError) or is_lost(one):
             return "database.away", {"error": failure_kind(one)}
     stack = [
         frame for one in _exception_chain(exc) for frame in traceback.format_tb(one.__traceback__)

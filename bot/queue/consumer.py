@@ -34,7 +34,7 @@ from bot.queue.table import (
     ending_statement,
     taken_job,
 )
-from memory.backends.connections import reconnect_pause_s
+from memory.backends.connections import leads_to_standby, reconnect_pause_s
 from memory.errors import StoreUnavailable
 from memory.rpc import Statement
 from memory.scope import FeishuPerson
@@ -306,6 +306,8 @@ class Consumer:
                 )
             except QueueUnavailable as exc:
                 self._say_away(exc)
+                if leads_to_standby(exc.__cause__):
+                    self._presence.lost.set()  # its session leads there, too
                 await self._pause(reconnect_pause_s(exc.__cause__ or exc), self._worker_died)
 
     def _say_away(self, exc: QueueUnavailable) -> None:

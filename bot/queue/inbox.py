@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar
 import psycopg
 import structlog
 from psycopg import pq
-from psycopg.errors import DeadlockDetected
+from psycopg.errors import DeadlockDetected, ReadOnlySqlTransaction
 
 from bot.process.concurrency import waiting_since
 from bot.queue.jobs import EVENT_TASK
@@ -33,6 +33,7 @@ from memory.backends.connections import (
     ThreadPool,
     has_sessions,
     is_lost,
+    leads_to_standby,
     prepare_threshold,
 )
 from memory.deadlines import DeadlineConnection
@@ -55,6 +56,7 @@ _STOP = f"select {SCHEMA}.stop_turn(%s)"
 _OVER_RATE = f"select {SCHEMA}.is_over_rate(%s, %s, %s, %s)"
 _HOLD = f"select {SCHEMA}.hold_lease(%s, %s, %s)"
 _RELEASE = f"select {SCHEMA}.release_lease(%s, %s)"
+_READ_ONLY = b"select current_setting('transaction_read_only')"
 _COUNT_UNSTORED = f"select {SCHEMA}.waiting_stores()"
 
 log = structlog.get_logger()
@@ -114,6 +116,7 @@ class Storing:
         self._wanted_events: int | None = None
         self.socket = connection.fileno()
         self.fresh: Sequence[bool] = ()
+        self._failure: psycopg.Error | None = None
 
     def step(self) -> int:
         try:
@@ -122,6 +125,7 @@ class Storing:
             self.fresh = [job is not None for job in over.value]
             return 0
         except psycopg.Error as exc:
+            self._failure = exc
             raise QueueUnavailable(type(exc).__name__) from exc
         return self._wanted_events
 
@@ -130,7 +134,7 @@ class Storing:
         self._asking.close()
         if self._connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
             self._connection.pgconn.finish()
-        self._pool.give_back(self._connection)
+        self._pool.give_back(self._connection, self._failure)
 
 
 class Inbox:
@@ -219,8 +223,13 @@ class Inbox:
         self._value(_NOTE_ARRIVAL, kind)
 
     def ping(self) -> None:
-        """Raises `QueueUnavailable` when the database does not answer."""
-        self._value("select 1")
+        """Raises `QueueUnavailable` when the database does not answer, or takes no writes."""
+
+        def ask(connection: DeadlineConnection) -> None:
+            if connection.execute(_READ_ONLY).fetchone() == ("on",):
+                raise ReadOnlySqlTransaction("the server takes no writes")
+
+        self._ask_within(ask, self._until())
 
     def close(self) -> None:
         self._pool.close()
@@ -231,7 +240,9 @@ class Inbox:
             return list(self._store(events))
         except QueueUnavailable as exc:
             # the connection, the server or the time: no reason that lies in one event
-            same = isinstance(exc.__cause__, psycopg.OperationalError)
+            same = isinstance(exc.__cause__, psycopg.OperationalError) or leads_to_standby(
+                exc.__cause__
+            )
             if len(events) == 1 or (same and not isinstance(exc.__cause__, DeadlockDetected)):
                 raise
             return [self._outcome_alone(event) for event in events]

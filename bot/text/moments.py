@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-from bot.text.times import PERIOD_PATTERN, TIME_PATTERN, TimeOfDay, read_time
+from bot.text.other_clocks import names_lunar_day, names_other_zone, without_zones
+from bot.text.times import PERIOD_PATTERN, TIME_PATTERN, TimeOfDay, read_time, real_day
+from bot.text.usual_times import normalise_time_words, with_month_ends
 from memory.dates import (
     COUNT,
     DATE_EXPRESSIONS,
@@ -29,9 +31,8 @@ from memory.dates import (
     read_unit,
 )
 from memory.tables.timers import Repeats
-from memory.text import HAN
 
-MomentProblem = Literal["", "missing", "several", "often", "halves"]
+MomentProblem = Literal["", "missing", "several", "often", "halves", "zone", "lunar"]
 _MINUTES = {"minute": 1, "hour": 60, "day": 1440, "week": 10080}
 _A_DAY = 1440
 _COUNT = rf"(?P<half>half an? )?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})? ?"
@@ -60,29 +61,31 @@ _VAGUE = re.compile(
     r"\b(?:next|this|the) (?:week|month|year|quarter|weekend)\b|\bweekend\b|\bend of\b"
     rf"|\bin {_COUNT}(?:months?|years?)\b"
     rf"|下{{1,4}}个?(?:{WEEK_ZH}|月|季)|周末|[月年季]底|[月年]初|{COUNT}个?[月年](?:之|以)?后"
-    r"|元旦|春节|除夕|元宵|清明|端午|中秋|国庆|\b(?:christmas|new year|easter|thanksgiving)\b",
-    re.IGNORECASE,
-)
-_MONTH_END = re.compile(
-    r"\b(?:(?:at|on|by) )?the (?:end|last day) of (?:the|this|(?P<next>next)) month\b"
-    r"|(?<![一二三四五六七八九十\d])(?:这个?|本|(?P<zh_next>下个?))?月底",
+    r"|下一?个工作日|\bnext (?:working|work|business) ?day\b"
+    r"|元旦|春节|除夕|元宵|清明|端午|中秋|国庆|\b(?:christmas|new year|easter|thanksgiving)\b"
+    r"|冬至|夏至|腊八|小年|平安夜|(?:圣诞|劳动|妇女|儿童|教师|情人|万圣|感恩|母亲|父亲|重阳|七夕)节"
+    r"|[三五六七八九]一节|生日(?:那天|当天)|\bon (?:\w+(?:['’]s)? )?birthday\b"
+    r"|\b(?:halloween|valentine['’]?s|boxing|labou?r|mother['’]?s|father['’]?s) day\b"
+    r"|\bhalloween\b",
     re.IGNORECASE,
 )
 _LONGEST = 4000
 
 REPETITION = re.compile(
-    r"\b(?:every|each) (?P<weekdays>week ?day|working day)s?\b|\bon (?P<on>weekdays)\b"
+    r"\b(?:every|each) (?P<weekdays>week ?day|working day)s?\b|\b(?:on )?(?P<on>weekdays)\b"
     r"|\b(?:every|each) (?P<daily>day|morning|evening|night)\b"
     rf"|\b(?:every|each) (?P<weekly>week|(?={WEEKDAY}\b))|\b(?:every|each) (?P<monthly>month)\b"
     rf"|\b(?P<ly>daily|weekly|monthly)\b|\b(?:on )?(?P<plural>(?={WEEKDAY}s\b))"
-    rf"|每个?(?P<zh>工作日|[天日]|早上?|晚上?|(?={WEEKDAY_ZH})|{WEEK_ZH}|月)",
+    rf"|每个?(?P<zh>工作日|[天日]|早上?|晚上?|(?={WEEKDAY_ZH})|{WEEK_ZH}|月)"
+    rf"|(?<![下一个首后前内])(?P<bare_zh>工作日)(?=的?\s*(?:[早晚]|[上下中]午|{COUNT}[点时:：]))",
     re.IGNORECASE,
 )
 
 # Repetitions that no timer has.
 UNKNOWN_REPETITION = re.compile(
     r"\b(?:every|each) (?:other|second|third|\d+|two|three|four|few|half|hour|minute|year|quarter"
-    rf"|weekend|{MONTH}\b)|\b(?:bi-?weekly|fortnightly|hourly|yearly|annually|quarterly)\b"
+    rf"|weekend|{MONTH}\b)|\b(?:on )?weekends\b"
+    r"|\b(?:bi-?weekly|fortnightly|hourly|yearly|annually|quarterly)\b"
     r"|\b(?:once|twice|\w+ times) an? (?:day|week|month|year|hour)\b"
     rf"|每隔|每个?(?:{COUNT}|半|几)(?:个|天|周|小时|分钟|月|年|星期)"
     r"|每(?:个?小时|个?季|年|分钟|周末)|隔(?:天|日|周)"
@@ -90,8 +93,12 @@ UNKNOWN_REPETITION = re.compile(
     re.IGNORECASE,
 )
 
-_HOURS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-_CLOCK_HOUR = rf"(\d{{1,2}}|{_HOURS})"
+_NTH = r"(?:first|second|third|fourth|last|[1-4](?:st|nd|rd|th))"
+_NTH_WEEKDAY = re.compile(
+    rf"\b{_NTH} {WEEKDAY} (?:of|in) (?:the |each |every |this |next )|\bevery {_NTH} {WEEKDAY}\b"
+    rf"|(?:第[一二三四五1-5]个|最后一个?)的?{WEEKDAY_ZH}",
+    re.IGNORECASE,
+)
 _DETERMINER = r"(?:the|my|our|his|her|their|your|that|a)"
 _OF_CONTENT = re.compile(
     r"“[^“”]*”|\"[^\"]*\"|「[^「」]*」|《[^《》]*》"
@@ -100,7 +107,7 @@ _OF_CONTENT = re.compile(
     rf"(?:\d{{1,2}}(?::\d{{2}})? ?[ap]m|\d{{1,2}}:\d{{2}}|{WEEKDAY}|morning|afternoon|evening"
     r"|daily|weekly|monthly|weekend|noon|midnight)"
     r" (?!at\b|on\b|of\b|and\b|to\b|in\b|before\b|after\b)(?=[a-z])"
-    rf"|\blast (?:week|month|year|night|{WEEKDAY})\b"
+    rf"|(?<!every )\blast (?:week|month|year|night|{WEEKDAY})\b(?! (?:of|in) (?:the|each|every)\b)"
     rf"|昨天|昨晚|前天|(?<![早晚])上{{1,4}}个?{WEEK_ZH}[一二三四五六日天]?"
     r"|[早晚快慢多少好有差]一?点(?![钟半\d])|一点(?=[都也儿])"
     rf"|(?:(?:今天|明天|后天|[下本这]{{0,4}}个?{WEEK_ZH}[一二三四五六日天末]|[下本这]个?周|{COUNT}月{COUNT}[日号]|{COUNT}[日号])"
@@ -119,6 +126,7 @@ class SpokenMoment:
 
     missing: day or time is not said. several: more than one time, or one that something is only to
     be before or after of. often: a repetition that there is none of. halves: morning or evening.
+    zone: by the clock of another place. lunar: by the lunar calendar.
     """
 
     at: str
@@ -137,24 +145,11 @@ def read_moment(text: str, now: datetime) -> SpokenMoment:
     return SpokenMoment(moment.at, moment.repeats, rest, moment.problem)
 
 
-def with_month_ends(text: str, today: date) -> str:
-    """“the end of the month”, 月底 as the date of its last day."""
-
-    def last_day(match: re.Match[str]) -> str:
-        months = 2 if match["next"] or match["zh_next"] else 1
-        month = today.month - 1 + months
-        first_after = date(today.year + month // 12, month % 12 + 1, 1)
-        return f" {first_after - timedelta(days=1)} "
-
-    return _MONTH_END.sub(last_day, text)
-
-
 def _read_spoken(text: str, said_at: datetime) -> SpokenMoment:
     now = said_at.replace(tzinfo=None)
-    if UNKNOWN_REPETITION.search(text):
-        return SpokenMoment("", "once", text, "often")
-    if _RELATIVE.search(_without_relative(text)):
-        return SpokenMoment("", "once", text, "several")
+    if problem := _unreadable(text, said_at):
+        return SpokenMoment("", "once", text, problem)
+    text = without_zones(text)
     soon = next((match for one in _IN if (match := one.search(text))), None)
     rest = _without(text, soon) if soon else text
     every = None if soon else REPETITION.search(rest)
@@ -187,6 +182,8 @@ def _read_spoken(text: str, said_at: datetime) -> SpokenMoment:
     is_noon = bool(day or soon) and not clock and period is not None and period[0] == "中午"
     if not (clock or is_noon) or (not day and not soon and _VAGUE.search(rest)):
         return SpokenMoment("", repeats, rest, "missing")
+    if repeats == "monthly":
+        day = real_day(day)
     period_word = period[0] if period else period_of_repetition(every) if every else ""
     if soon:
         day = f"{now + timedelta(minutes=_minutes(soon)):%Y-%m-%d}"
@@ -196,6 +193,19 @@ def _read_spoken(text: str, said_at: datetime) -> SpokenMoment:
         if clock_time
         else SpokenMoment("", repeats, rest, "missing")
     )
+
+
+def _unreadable(text: str, said_at: datetime) -> MomentProblem:
+    """What is wrong with the time as a whole."""
+    if UNKNOWN_REPETITION.search(text):
+        return "often"
+    if _NTH_WEEKDAY.search(text):
+        return "often" if REPETITION.search(text) else "several"
+    if names_other_zone(text, said_at):
+        return "zone"
+    if names_lunar_day(text):
+        return "lunar"
+    return "several" if _RELATIVE.search(_without_relative(text)) else ""
 
 
 def _day(rest: str, today: date) -> tuple[str, str, bool]:
@@ -300,7 +310,7 @@ def _without(text: str, *parts: re.Match[str] | Day) -> str:
 def read_repetition(match: re.Match[str]) -> Repeats:
     """What a match of `REPETITION` says."""
     zh = match["zh"]
-    if match["weekdays"] or match["on"] or zh == "工作日":
+    if match["weekdays"] or match["on"] or match["bare_zh"] or zh == "工作日":
         return "weekdays"
     if match["daily"] or (zh and zh[0] in "天日早晚"):
         return "daily"
@@ -313,62 +323,6 @@ def read_repetition(match: re.Match[str]) -> Repeats:
 def period_of_repetition(match: re.Match[str]) -> str:
     """“every morning” says which half of the day it is."""
     return match["daily"] or match["zh"] or ""
-
-
-def _minutes_past(match: re.Match[str]) -> str:
-    minutes = {"half": 30, "quarter": 15}[match[1].lower()]
-    return f"{_number_said(match[2])}:{minutes:02}"
-
-
-def _quarter_to(match: re.Match[str]) -> str:
-    hour = (_number_said(match[1]) - 2) % 12 + 1
-    return f"{hour}:45"
-
-
-def _and_a_half(match: re.Match[str]) -> str:
-    return f"{int(_number_said(match[1]) * 60 + 30)} minutes"
-
-
-def _number_said(digits: str) -> int:
-    return read_number(digits) or 0
-
-
-_USUAL_WORDS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), usual)
-    for pattern, usual in (
-        (rf"(?<=[{HAN}]) (?=\d)|(?<=\d) (?=[{HAN}])", ""),
-        (r"\b(?:tmrw|tmr|tmw|tomorow|tommorow|2morrow)\b", "tomorrow"),
-        (r"\btonite\b", "tonight"),
-        (rf"\b(half|quarter) past {_CLOCK_HOUR}\b", _minutes_past),
-        (rf"\b(?:a )?quarter (?:to|of) {_CLOCK_HOUR}\b", _quarter_to),
-        (rf"\bat ({_HOURS})\b(?! (?:or|of|and))", lambda match: f"at {_number_said(match[1])}"),
-        (r"\bat (\d{1,2}) thirty\b", r"at \1:30"),
-        (rf"\b{_CLOCK_HOUR}(?:\.5 hours?| and a half hours?)\b", _and_a_half),
-        (rf"\b(an?|{_HOURS}) hours? and a half\b", _and_a_half),
-        (r"\baround (?=\d)", "at "),
-        (
-            r"\b(?:every |each |on |from )?mon(?:day)? ?(?:-|–|to|through|till) ?fri(?:day)?\b",
-            "every weekday",
-        ),
-        (r"每?个?(?:周|星期|礼拜)一(?:到|至|~|-)(?:周|星期|礼拜)?五", "每个工作日"),
-        (
-            r"\b(?:on )?(?:every first of the|the first(?: day)? of (?:every|each)) month\b",
-            "every month on the 1st",
-        ),
-        (r"今[儿日]", "今天"),
-        (r"明[儿日]", "明天"),
-        (r"(?<=[今明])(?=[早晚])", "天"),
-        (rf"({WEEKDAY_ZH})(?={COUNT}[点时])", r"\1 "),
-        (r"的时候", " "),
-    )
-)
-
-
-def normalise_time_words(text: str) -> str:
-    """“half past two” as 2:30, “tmrw” as tomorrow, 周一到周五 as 每个工作日."""
-    for pattern, usual in _USUAL_WORDS:
-        text = pattern.sub(usual, text)
-    return text
 
 
 def mark_quoted_times(text: str) -> tuple[str, Callable[[str], str]]:

@@ -20,7 +20,7 @@ from memory.tables.timers import Repeats
 from memory.text import one_line
 
 PERIOD_PATTERN = re.compile(
-    r"凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|(?<=天)[早晚]"
+    r"凌晨|半夜|深夜|午夜|夜里|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|(?<=天)[早晚]"
     r"|(?:\bin the |\bthis |(?<=tomorrow )|(?<=day )|(?<=\d )|(?<=[ap]m )|(?<=every ))"
     r"(?P<en>morning|afternoon|evening|night)\b|\bat night\b|\btonight\b",
     re.IGNORECASE,
@@ -34,10 +34,13 @@ TIME_PATTERN = re.compile(
     re.IGNORECASE,
 )
 _NIGHT_WORDS = ("下午", "傍晚", "晚上", "晚", "afternoon", "evening", "night", "tonight")
+_DEEP_NIGHT = ("半夜", "深夜", "午夜", "夜里")
+_DAWN = 6
 _MORNING_WORDS = ("凌晨", "清晨", "早上", "早晨", "上午", "早", "morning")
 _QUARTERS = {"": 0, "半": 30, "一刻": 15, "三刻": 45}
 _NOON = 12
 
+_LONGEST_MONTH = 31  # days; on the 31st is on the last day
 _DAY = timedelta(days=1)
 _FRIDAY = 4
 
@@ -72,9 +75,15 @@ def read_time(match: re.Match[str], period: str) -> TimeOfDay | None:
     half = (match["ap"] or match["ap2"] or "").lower()
     if hour is None or minute is None or hour > 24 or minute > 59:
         return None
+    if period.endswith(_DEEP_NIGHT) and not half:
+        is_late = _DAWN <= hour < _NOON
+        hour = hour % _NOON + _NOON if is_late else hour % _NOON if hour <= _NOON else hour
+        return TimeOfDay(hour % 24, minute, is_midnight=hour < _DAWN)
+    if half == "a" and period.endswith("night"):
+        return TimeOfDay(hour % _NOON, minute, is_midnight=True)
     if half == "p" or period.endswith(_NIGHT_WORDS) or (period == "中午" and hour < 6):
-        if hour == _NOON and not half and period.endswith(("晚上", "晚", "night")):
-            return None  # 晚上12点 is the next day's
+        if hour % _NOON == 0 and not half and period.endswith(("晚上", "晚", "night")):
+            return TimeOfDay(0, minute, is_midnight=True)  # 晚上12点 is the next day's
         return TimeOfDay((hour + 12 if hour < _NOON else hour) % 24, minute)
     if half == "a" or period.endswith(_MORNING_WORDS):
         return TimeOfDay(hour % _NOON, minute)
@@ -153,6 +162,14 @@ def _months_later(local: datetime, months: int) -> datetime:
     )
 
 
+def real_day(day: str) -> str:
+    """The ISO date `day`; of one that its month lacks the same day of the month before, from which
+    it is counted monthly."""
+    year, month, number = map(int, day.split("-")) if day else (1, 1, 1)
+    before = f"{year - (month == 1):04}-{(month - 2) % 12 + 1:02}-{number:02}"
+    return before if day and 28 < number <= 31 and number > monthrange(year, month)[1] else day
+
+
 def day_text(at: datetime, language: Language, *, now: datetime) -> str:
     """“30 Nov”."""
     month = _one_of("months", at.month - 1, language)
@@ -181,8 +198,9 @@ def coming_text(at: datetime, language: Language, *, now: datetime) -> str:
 
 def repetition_text(repeats: str, at: datetime, language: Language) -> str:
     """“every Monday at 09:00”; `repeats` as in `memory.tables.timers`, but not `once`."""
+    is_last = repeats == "monthly" and at.day == _LONGEST_MONTH
     return say(
-        f"every-{repeats}",
+        "every-monthly-last" if is_last else f"every-{repeats}",
         language,
         time=f"{at:%H:%M}",
         weekday=_one_of("whole-weekdays", at.weekday(), language),

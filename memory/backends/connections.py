@@ -37,6 +37,7 @@ _KINDS = {
     "silent": ("timeout", "timed out"),
 }
 _LOST_STATES = frozenset({"57P01", "57P02", "57P03"})  # stopped, crashed, not ready yet
+_READ_ONLY = "25006"
 
 _SUPABASE_POOLER = "6543"
 _ALL_SESSIONS_TAKEN = "in session mode"  # Supavisor: EMAXCONNSESSION
@@ -69,10 +70,14 @@ class ThreadPool:
     def connection(self, until: float) -> Iterator[DeadlineConnection]:
         """A connection for the block. Raises `NoConnection` at `until` (monotonic seconds)."""
         connection = self.take(until)
+        failure: BaseException | None = None
         try:
             yield connection
+        except BaseException as exc:
+            failure = exc
+            raise
         finally:
-            self.give_back(connection)
+            self.give_back(connection, failure)
 
     def take(self, until: float) -> DeadlineConnection:
         """A connection, which the caller gives back. Raises `NoConnection`."""
@@ -94,12 +99,20 @@ class ThreadPool:
         with self._changed:
             return self._usable()
 
-    def give_back(self, connection: DeadlineConnection) -> None:
+    def give_back(
+        self, connection: DeadlineConnection, failure: BaseException | None = None
+    ) -> None:
+        """Ends what `take` began; `failure` is what the last statement ended with."""
         now = time.monotonic()
+        is_standby = leads_to_standby(failure)
+        if is_standby:
+            connection.pgconn.finish()
         idle = connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
         with self._changed:
             if not idle:
                 self._reconnecting.note_loss()
+            while is_standby and self._idle:
+                self._drop(self._idle.pop())
             if idle and not self._closed and now - connection.made < LIFETIME_S:
                 connection.since = now
                 self._idle.append(connection)
@@ -199,8 +212,16 @@ class NoConnection(psycopg.OperationalError):
     """No connection was free or could be made in time."""
 
 
+def leads_to_standby(exc: BaseException | None) -> bool:
+    """True if the server takes no writes any more. After a failover connections to the server that
+    was the primary stay open, and only new ones lead to the one that is."""
+    return isinstance(exc, psycopg.Error) and exc.sqlstate == _READ_ONLY
+
+
 def is_lost(exc: BaseException) -> bool:
     """True if the connection failed, and not the statement."""
+    if leads_to_standby(exc):
+        return True
     if not isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError):
         return False
     code = exc.sqlstate or ""

@@ -12,7 +12,14 @@ from collections.abc import Awaitable, Callable
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from memory.backends.connections import CONNECT_S, IDLE_S, LIFETIME_S, NoConnection, ReconnectTimer
+from memory.backends.connections import (
+    CONNECT_S,
+    IDLE_S,
+    LIFETIME_S,
+    NoConnection,
+    ReconnectTimer,
+    leads_to_standby,
+)
 from memory.backends.exchange import AskingConnection
 
 _PATIENCE_S = 0.005  # a call takes about as long
@@ -86,9 +93,15 @@ class Pool:
             self._line.release()
             raise
 
-    async def give_back(self, connection: AskingConnection) -> None:
-        """Ends what `take` began."""
+    async def give_back(
+        self, connection: AskingConnection, failure: BaseException | None = None
+    ) -> None:
+        """Ends what `take` began; `failure` is what the last statement ended with."""
         now = time.monotonic()
+        if leads_to_standby(failure):
+            connection.finish()
+            while self._at_hand:
+                self._at_hand.pop().finish()
         if connection.pgconn.transaction_status != TransactionStatus.IDLE:
             self._note_loss()
             connection.finish()
@@ -252,5 +265,5 @@ class BorrowedConnection:
         self._connection = await self._pool.take(self._within_s)
         return self._connection
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._pool.give_back(self._connection)
+    async def __aexit__(self, _: object, failure: BaseException | None, __: object) -> None:
+        await self._pool.give_back(self._connection, failure)

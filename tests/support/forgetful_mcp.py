@@ -26,7 +26,8 @@ TOOLS = [
 class ForgetfulServer:
     """`done` counts what was carried out. `refusal`: status and sentence for an unknown session; ""
     leaves out the error of the protocol. `breaks_off`: so many calls end without an answer. `odd`:
-    the answer to calls, in the place of one by the protocol."""
+    the answer to calls, in the place of one by the protocol. `listing`: what a page of tools says
+    besides. `refuses_in_events`: an unknown session is refused in a stream of events."""
 
     port: int = 0
     sessions: set[str] = field(default_factory=set)
@@ -34,6 +35,8 @@ class ForgetfulServer:
     refusal: tuple[int, str] = (404, "Session not found")
     breaks_off: int = 0
     odd: dict[str, Any] = field(default_factory=dict)
+    listing: dict[str, Any] = field(default_factory=dict)
+    refuses_in_events: bool = False
 
     @property
     def url(self) -> str:
@@ -50,7 +53,8 @@ class ForgetfulServer:
         if session not in self.sessions:
             return self.refusal[0], {}, ""
         if method == "tools/list":
-            return 200, {"tools": TOOLS}, session
+            self.done[method] += 1
+            return 200, {"tools": TOOLS, **self.listing}, session
         if method == "tools/call":
             self.done[params["name"]] += 1
             return 200, {"content": [{"type": "text", "text": "room OAK"}]}, session
@@ -97,8 +101,12 @@ def _handler(state: ForgetfulServer) -> type[BaseHTTPRequestHandler]:
             elif asked["method"] == "tools/call" and state.odd:
                 body = {"jsonrpc": "2.0", "id": asked["id"], **state.odd}
             data = b"" if status == 202 else json.dumps(body).encode()
+            kind = "application/json"
+            if state.refuses_in_events and "error" in body:
+                data = b'event: message\ndata: {"error": "Session not found"}\n\n'
+                kind = "text/event-stream"
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
             if session:
                 self.send_header("Mcp-Session-Id", session)

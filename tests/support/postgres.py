@@ -80,6 +80,23 @@ class Server:
             self.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
 
 
+@contextmanager
+def standby(url: str) -> Iterator[None]:
+    """The database takes no writes meanwhile; connections made meanwhile never take any, as those
+    to a server that was the primary."""
+    writes = "-c default_transaction_read_only=off"
+    name = sql.Identifier(database_name(url))
+    alter = sql.SQL("alter database {} set default_transaction_read_only = {}")
+    others = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = %s"
+    with psycopg.connect(url, autocommit=True, options=writes) as connection:
+        connection.execute(alter.format(name, sql.SQL("on")))
+        connection.execute(f"{others} and pid <> pg_backend_pid()", [database_name(url)])
+        try:
+            yield
+        finally:
+            connection.execute(alter.format(name, sql.SQL("off")))
+
+
 def start_server() -> Server:
     """Starts an embedded server in a folder of its own; it goes when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="bot-tests-"))

@@ -29,6 +29,11 @@ _GROWING = ("text", "thinking", "summary", "content")  # of a thought that comes
 _TEXTS = ("text", "output_text")
 _PIECE = "chat.completion.chunk"
 _CONTENT = "content"
+# How an answer ends in the words of DeepSeek, Zhipu, vLLM, Gemini, Mistral and others.
+_FAILED = ("error", "insufficient_system_resource", "network_error", "abort")
+_FILTERED = ("content_filter", "sensitive", "safety", "prohibited_content", "blocklist", "refusal")
+_AT_LIMIT = ("length", "max_tokens", "max_output_tokens", "model_length", "repetition_truncation",
+             "model_context_window_exceeded")  # fmt: skip
 _WRAPPERS = ("data", "result", "response")  # of gateways that have a code of their own
 
 _numbers = itertools.count(1)
@@ -96,9 +101,9 @@ class ResponseAssembly:
         for choice in choices:
             if not isinstance(choice, dict):
                 continue
-            if choice.get("error") or choice.get("finish_reason") == "error":
+            finish = _str(choice.get("finish_reason")).lower()
+            if choice.get("error") or finish in _FAILED:
                 raise ModelFailed("provider_error")
-            finish = _str(choice.get("finish_reason"))
             is_piece = event.get("object") == _PIECE or not (finish or self.complete)
             delta, message = choice.get("delta"), choice.get("message")
             if isinstance(message, dict) and not (is_piece and delta):
@@ -124,7 +129,7 @@ class ResponseAssembly:
     def response(self) -> Response:
         """Returns the whole response. Raises `Declined`."""
         refusal = mend_characters(str(self._refusal)).strip()
-        if refusal or self._finish == "content_filter":
+        if refusal or self._finish in _FILTERED:
             raise Declined(refusal)
         text, calls = self.text, tuple(self._complete_calls())
         if not (calls or text.strip()):
@@ -134,7 +139,7 @@ class ResponseAssembly:
             calls=calls,
             input_tokens=self._tokens("prompt_tokens"),
             output_tokens=self._tokens("completion_tokens"),
-            cut_off=self._finish == "length" or len(text) >= MOST_TEXT,
+            cut_off=self._finish in _AT_LIMIT or len(text) >= MOST_TEXT,
             thoughts={
                 **self._extra,
                 **{name: mend_characters(str(thought)) for name, thought in self._thoughts.items()},
@@ -386,8 +391,8 @@ def _arguments(value: Any) -> str:
 
 
 def _stated_text(content: Any) -> str:
-    """Text, also where it comes as a list of parts; parts that are no text are left out."""
-    if isinstance(content, list):
+    """Text, also where it comes as parts; parts that are no text are left out."""
+    if isinstance(content, list | dict):
         parts = (part for part in _dicts(content) if part.get("type", "text") in _TEXTS)
         return "".join(_str(part.get("text")) for part in parts)
     return _str(content)
@@ -395,11 +400,13 @@ def _stated_text(content: Any) -> str:
 
 def _thought_parts(content: Any) -> list[dict[str, Any]]:
     """The parts of a content that are thoughts."""
-    parts = _dicts(content) if isinstance(content, list) else []
-    return [part for part in parts if _BELONGS.search(_str(part.get("type")))]
+    return [part for part in _dicts(content) if _BELONGS.search(_str(part.get("type")))]
 
 
 def _dicts(values: Any) -> list[dict[str, Any]]:
+    """The objects of a list, or the only one that there is."""
+    if isinstance(values, dict):
+        return [values]
     items: Iterable[Any] = values if isinstance(values, list) else ()
     return [one for one in items if isinstance(one, dict)]
 

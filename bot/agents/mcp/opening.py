@@ -88,7 +88,9 @@ async def listed(client: Client) -> list[Listed]:
     tools: list[Listed] = []
     left_out = 0
     cursor: str | None = None
-    for _ in range(_MOST_PAGES):
+    cursors: set[str | None] = set()  # some servers give the same one again and again
+    while cursor not in cursors and len(cursors) < _MOST_PAGES:
+        cursors.add(cursor)
         page = await client.list_tools(cursor=cursor)
         fitting = [tool for tool in page.tools if _for_models(tool) and _fits(tool)]
         tools += fitting

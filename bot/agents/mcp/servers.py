@@ -194,15 +194,16 @@ class ServerConnection:
         if code == _FORGOTTEN:
             said = f"The server {self._server.name} refused the call: {reason}"
             return _SessionLost(said, nothing_done=True)
+        is_lost = bool(self._server.url and _NO_SESSION.search(reason))
+        kind = _SessionLost if is_lost else ToolFailed
         if code == _UNREADABLE:
-            return ToolFailed(
+            self._doubted.set()
+            return kind(
                 f"{name} answered in a form that cannot be read; whether it was done is unknown. "
                 f"Say so. {reason}"
             )
         if code != _CONNECTION_CLOSED:
             self._doubted.set()
-            is_lost = bool(self._server.url and _NO_SESSION.search(reason))
-            kind = _SessionLost if is_lost else ToolFailed
             return kind(f"The server {self._server.name} refused the call: {reason}")
         log.warning("mcp.connection_lost", server=self._server.name, error=type(exc).__name__)
         if self._client is client:

@@ -19,8 +19,9 @@ from bot.agents.offline.reminder_wishes import (
     words_to_remind_of,
 )
 from bot.text.languages import Language
-from bot.text.moments import SpokenMoment, read_moment, with_month_ends
+from bot.text.moments import SpokenMoment, read_moment
 from bot.text.times import PERIOD_PATTERN
+from bot.text.usual_times import with_month_ends
 from memory.dates import named_days
 
 _HALVES = {True: ("in the morning", "in the evening"), False: ("早上", "下午")}
@@ -58,7 +59,7 @@ def _set(reminder_wish: ReminderWish, now: datetime, language: Language) -> Call
     if time.problem == "missing" and any(days):
         return say("ask-clock", language)
     if time.problem:
-        return say(f"ask-{time.problem}", language)
+        return say(f"ask-{time.problem}", language, zone=str(now.tzinfo))
     if not text:
         return say("ask-what", language)
     arguments = {"text": text, "at": time.at, "repeats": time.repeats}
@@ -83,7 +84,7 @@ def _on_one(
     else:
         time = _moved_time(reminder_wish.text, choices[0].at, now)
     if time.problem:
-        return say(f"ask-{time.problem}", language)
+        return say(f"ask-{time.problem}", language, zone=str(now.tzinfo))
     often = {"repeats": time.repeats} if time.repeats != "once" else {}
     return Call("change_reminder", {"reminder_id": choices[0].id, "at": time.at, **often})
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from bot.agents.prompts.prompt import PendingAction, Prompt
 from bot.agents.tool_types import ToolFailed, ToolOutcome
@@ -21,6 +22,7 @@ from bot.text.languages import Catalogue, Language, join_list
 from bot.text.moments import read_moment
 from bot.text.roster import means_asker, means_everybody
 from memory.scope import AgentMemoryContext
+from memory.tables.timers import Repeats
 from memory.text import one_line
 
 SHARE_NOTE = "share_note"
@@ -267,7 +269,8 @@ def _person(name: str, call: PendingCall) -> str:
 def _when(call: PendingCall) -> str:
     """“tomorrow, Sat 28 Nov at 09:00”, “every Monday at 09:00 (first: 30 Nov)”; the words as they
     are where they name no moment yet."""
-    at_text, repeats = str(call.arguments.get("at") or ""), call.arguments.get("repeats") or "once"
+    at_text = str(call.arguments.get("at") or "")
+    repeats: Repeats = call.arguments.get("repeats") or "once"
     at = _moment(at_text)
     if at is None and (at := _moment((read := read_moment(at_text, call.asked_at)).at)):
         repeats = repeats if read.repeats == "once" else read.repeats
@@ -278,8 +281,19 @@ def _when(call: PendingCall) -> str:
         at = at.astimezone(call.now.tzinfo)
     if repeats == "once":
         return _soon(at, call) + times.coming_text(at, call.language, now=call.now)
-    often = times.repetition_text(str(repeats), at, call.language)
-    return call.say("often-from", often=often, day=times.day_text(at, call.language, now=call.now))
+    often = times.repetition_text(repeats, at, call.language)
+    first = _first(at.replace(tzinfo=None), repeats, call.now)
+    return call.say(
+        "often-from", often=often, day=times.day_text(first, call.language, now=call.now)
+    )
+
+
+def _first(at: datetime, repeats: Repeats, now: datetime) -> datetime:
+    """When what repeats comes first: what it is counted from may be over."""
+    if not isinstance(now.tzinfo, ZoneInfo):
+        return at
+    first = times.next_occurrence(at, repeats, now.tzinfo, now)
+    return first.astimezone(now.tzinfo) if first else at
 
 
 def _moment(text: str) -> datetime | None:

@@ -200,7 +200,7 @@ def _list_entry(
         "line",
         language,
         number=f"**{number}**",
-        when=due_words(plan.repeats, due, now, language),
+        when=due_words(plan.repeats, due, now, language, counted_from=plan.local_at),
         whom=say("everybody", language) if plan.for_all else quotable(people, _NAME_CHARS),
         text=quotable(plan.content, _LISTED_CHARS),
     )

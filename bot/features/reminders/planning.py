@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from bot.agents.tool_types import ToolFailed
 from bot.text.roster import Person, Roster, bare_name, means_asker, means_everybody
-from bot.text.times import is_skipped, next_occurrence
+from bot.text.times import is_skipped, next_occurrence, real_day
 from memory.tables.timers import LONGEST_CONTENT, MOST_PEOPLE, Repeats
 from memory.text import one_line, storable
 
@@ -29,6 +29,16 @@ _UNCLEAR = {  # by problem: what a model is told, and the kind of the outcome
         "time-often",
     ),
     "halves": ("may be morning or evening. Nothing was set. Ask the person which.", "time-halves"),
+    "zone": (
+        "is by another clock. Nothing was set. Give the same moment in local time, or ask the "
+        "person what time that is here.",
+        "time-zone",
+    ),
+    "lunar": (
+        "is a day of the lunar calendar. Nothing was set. Give its date in the common calendar if "
+        "you know it for certain, or ask the person.",
+        "time-lunar",
+    ),
 }
 
 
@@ -167,9 +177,11 @@ def _in_words(text: str, repeats: Repeats, now: datetime) -> tuple[datetime, Rep
     moment_read = read_moment(text[:_LONGEST_WORDS], now)
     if moment_read.problem in _UNCLEAR:
         unclear, kind = _UNCLEAR[moment_read.problem]
-        raise ToolFailed(f"{text[:40]!r} {unclear}", kind)
+        raise ToolFailed(f"{text[:40]!r} {unclear}", kind, zone=str(now.tzinfo))
     try:
-        local_time = _as_local(datetime.fromisoformat(moment_read.at), now)
+        day, _, clock = moment_read.at.partition("T")
+        day = real_day(day) if repeats == "monthly" else day
+        local_time = _as_local(datetime.fromisoformat(f"{day}T{clock}"), now)
     except ValueError as exc:
         raise ToolFailed(
             f"{text[:40]!r} is no date and time that exists. Nothing was set. Ask the person "

@@ -37,6 +37,7 @@ _CATALOGUE = Catalogue(__file__)
 say = _CATALOGUE.say
 _ASKING_WHEN = (
     "time-far", "no-time-of-day", "no-such-time", "time-several", "time-halves",
+    "time-zone", "time-lunar",
     "nothing-to-remind",
 )  # fmt: skip
 _TOO_MANY = {
@@ -258,6 +259,7 @@ def _describe_timer(timer: Timer, names: Names) -> str:
     people = ", ".join(name or "another person" for name in _people(plan, names))
     whom = "everybody here" if plan.for_all else people
     often = "" if plan.repeats == "once" else f", {plan.repeats}"
+    often += f" on day {plan.local_at.day}" if plan.repeats == "monthly" else ""
     return f"(ID: {timer.id}) on {_due(plan):%Y-%m-%d %H:%M %A}{often}, for {whom}: {plan.content}"
 
 
@@ -267,6 +269,7 @@ def _fields(timer: Timer, names: Names, now: datetime) -> dict[str, Any]:
     return {
         "id": timer.id,
         "at": f"{_due(plan):%Y-%m-%dT%H:%M}",
+        "counted_from": f"{plan.local_at:%Y-%m-%dT%H:%M}",
         "repeats": plan.repeats,
         "now": f"{now:%Y-%m-%dT%H:%M}",
         "for_all": plan.for_all,
@@ -285,14 +288,21 @@ def _due(plan: TimerPlan) -> datetime:
 
 
 def due_words(
-    repeats: Repeats, due: datetime, now: datetime, language: Language, *, is_set: bool = False
+    repeats: Repeats,
+    due: datetime,
+    now: datetime,
+    language: Language,
+    *,
+    counted_from: datetime | None = None,
+    is_set: bool = False,
 ) -> str:
     """“Mon 30 Nov at 09:00”, or “every Monday at 09:00 (next: 30 Nov)”; “first” where it `is_set`
-    just now."""
+    just now. What repeats is named by the time that it is `counted_from`: the 31st, though it is
+    due on the 30th."""
     if repeats == "once":
         return times.coming_text(due, language, now=now)
     often, day = (
-        times.repetition_text(repeats, due, language),
+        times.repetition_text(repeats, counted_from or due, language),
         times.day_text(due, language, now=now),
     )
     return say("repeated-from" if is_set else "repeated", language, often=often, day=day)
@@ -337,7 +347,9 @@ def _outcome_line(reminder: Fields, language: Language) -> str:
 
 def _outcome_due(reminder: Fields, language: Language, *, is_set: bool = False) -> str:
     at, now = (datetime.fromisoformat(reminder[name]) for name in ("at", "now"))
-    return due_words(reminder["repeats"], at, now, language, is_set=is_set)
+    counted_from = datetime.fromisoformat(reminder.get("counted_from", reminder["at"]))
+    repeats = reminder["repeats"]
+    return due_words(repeats, at, now, language, counted_from=counted_from, is_set=is_set)
 
 
 def _whom(reminder: Fields, language: Language) -> str:

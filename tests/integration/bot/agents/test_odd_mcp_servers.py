@@ -143,10 +143,11 @@ async def test_a_server_that_forgot_the_session_is_asked_in_a_new_one(
     assert server.done["room"] == 4
 
 
-@pytest.mark.parametrize("way", ["breaks off", "says it with status 200"])
+@pytest.mark.parametrize("way", ["breaks off", "says it with status 200", "says it in an event"])
 async def test_where_the_outcome_is_unknown_only_what_reads_is_called_again(way: str) -> None:
     """The server answers a GET with 404, too, as those do that send no messages by themselves."""
     with forgetful_server((200, "Session expired")) as server:
+        server.refuses_in_events = way == "says it in an event"
 
         def trouble() -> None:
             if way == "breaks off":
@@ -162,6 +163,15 @@ async def test_where_the_outcome_is_unknown_only_what_reads_is_called_again(way:
 
     assert not booked.ok
     assert server.done["book"] == (way == "breaks off")
+
+
+@pytest.mark.parametrize("cursor", ["", "again"])
+async def test_a_server_whose_pages_never_end_is_asked_for_two(cursor: str) -> None:
+    with forgetful_server() as server:
+        server.listing = {"nextCursor": cursor}
+        async with _running(McpServer("desk", url=server.url, confirm=False)) as mcp:
+            assert await called(mcp, "desk__room") == "room OAK"
+    assert server.done["tools/list"] == 2
 
 
 async def test_an_error_of_the_server_ends_nothing_and_is_told_whole() -> None:

@@ -17,6 +17,7 @@ from bot.queue import consumer as consuming
 from bot.queue.consumer import ROUND_S, Consumer, Handlers, Lease
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Later, RunAgain
+from tests.support import postgres
 from tests.support.patience import limit_s
 from tests.support.queue import (
     enqueue,
@@ -468,6 +469,16 @@ async def test_a_lost_session_is_taken_up_again_without_waiting_for_a_round(
         await enqueue(database_url, "heard of again")
         await until(rows, database_url, [])
         assert consumer._presence.worker == worker
+
+
+async def test_after_a_failover_the_worker_takes_jobs_from_the_new_primary(
+    database_url: str,
+) -> None:
+    async with working(database_url, _nothing) as consumer:
+        with postgres.standby(database_url):
+            await consumer._presence.lost.wait()
+        await enqueue(database_url, "after it")
+        await until(rows, database_url, [])
 
 
 async def _nothing(_: Lease) -> None:

@@ -79,6 +79,17 @@ def test_an_event_is_accepted_though_its_connection_breaks_while_it_is_stored(
     assert enqueue(inbox) is False
 
 
+def test_after_a_failover_events_are_accepted_over_new_connections(
+    inbox: Inbox, database_url: str
+) -> None:
+    with postgres.standby(database_url):
+        with pytest.raises(QueueUnavailable, match="ReadOnly"):
+            enqueue(inbox)
+        assert not works(inbox)
+    assert enqueue(inbox) is True
+    assert works(inbox)
+
+
 def _cut(database_url: str) -> None:
     """Ends every other connection to the database."""
     with psycopg.connect(database_url, autocommit=True) as owner:

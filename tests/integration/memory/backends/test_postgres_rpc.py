@@ -12,7 +12,7 @@ from bot.operations.maintenance import rehearse_turns
 from bot.queue.inbox import Inbox
 from bot.settings import Settings
 from memory.backends.postgres import _AS_ROLE, PostgresRpc, connection_pool
-from memory.errors import BadPatch, NotMigrated
+from memory.errors import BadPatch, NotMigrated, StoreUnavailable
 from memory.rpc import Statement
 from memory.store import MemoryStore
 from tests.support import postgres
@@ -142,6 +142,16 @@ async def _must_be_migrated(url: str, *, says: str) -> None:
     with pytest.raises(NotMigrated, match=says):
         await memory.working_memory(Group().turn())
     await memory.close()
+
+
+async def test_after_a_failover_the_memory_is_reached_over_new_connections(
+    database_url: str,
+) -> None:
+    async with connection_pool(database_url, size=2) as pool:
+        memory, turn = MemoryStore(PostgresRpc(pool)), Group().turn()
+        with postgres.standby(database_url), pytest.raises(StoreUnavailable):
+            await memory.merge_working_memory(turn, scope="chat", patch={"a": 1})
+        await memory.merge_working_memory(turn, scope="chat", patch={"a": 2})
 
 
 async def test_the_server_ends_what_its_caller_can_no_longer_cancel(database_url: str) -> None:

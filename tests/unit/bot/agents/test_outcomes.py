@@ -120,6 +120,8 @@ REFUSED: tuple[tuple[Wording, str, Fields], ...] = (
     (REMINDERS, "time-several", {}),
     (REMINDERS, "time-often", {}),
     (REMINDERS, "time-halves", {}),
+    (REMINDERS, "time-zone", {"zone": "Asia/Shanghai"}),
+    (REMINDERS, "time-lunar", {}),
     (REMINDERS, "nothing-to-remind", {}),
     (REMINDERS, "reminder-too-long", MOST),
     (REMINDERS, "nobody-called", {"name": "Bob"}),

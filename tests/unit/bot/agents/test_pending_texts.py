@@ -77,6 +77,20 @@ def asked(tool: str, language: Language = "en", about: Any = None, **arguments: 
             {"text": "stretch", "at": "2026-11-30T09:00", "repeats": "weekly", "for_whom": ["us"]},
         ),
         (
+            "要我每月最后一天 18:00（从11月30日开始）提醒你“写月报”吗？",
+            "zh",
+            "set_reminder",
+            {},
+            {"text": "写月报", "at": "每月31号18:00"},
+        ),
+        (
+            "Shall I remind you every day at 09:00 (starting 28 Nov): “stretch”?",
+            "en",
+            "set_reminder",
+            {},
+            {"text": "stretch", "at": "2026-11-27T09:00", "repeats": "daily"},
+        ),
+        (
             "Shall I remind Bob, 陈晨 Fri 4 Dec at 15:00: “stretch”?",
             "en",
             "set_reminder",

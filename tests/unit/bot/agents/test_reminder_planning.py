@@ -158,3 +158,26 @@ def test_a_text_is_needed_and_not_too_long() -> None:
 def test_hours_are_hours_over_a_change_of_clocks(words: str, asked: str, due: str) -> None:
     now = datetime.fromisoformat(asked).astimezone(ZoneInfo("Europe/Berlin"))
     assert utc(due_moment(words, "once", now)[1]) == due
+
+
+@every_row(
+    ("at", "due"),
+    [
+        ("2026-11-31T18:00", "2026-11-30T10:00"),
+        ("每月最后一天18:00", "2026-11-30T10:00"),
+        ("on the 31st at 6 pm", "2026-11-30T10:00"),
+        ("2026-02-30T18:00", "2026-11-30T10:00"),
+    ],
+)
+def test_a_day_that_a_month_lacks_is_its_last_every_month(at: str, due: str) -> None:
+    assert utc(due_moment(at, "monthly", NOW)[1]) == due
+
+
+@every_row(
+    ("at", "kind"),
+    [("tomorrow at 3 pm London time", "time-zone"), ("农历八月十五上午9点", "time-lunar")],
+)
+def test_a_time_by_another_clock_or_calendar_is_asked_about(at: str, kind: str) -> None:
+    with pytest.raises(ToolFailed) as refused:
+        due_moment(at, "once", NOW)
+    assert refused.value.kind == kind

@@ -51,6 +51,33 @@ def test_lists_and_code_are_written_as_feishu_reads_them(written: str, drawn: st
     assert normalised_markdown(written) == drawn
 
 
+@every_row(
+    ("written", "drawn"),
+    [
+        ("one<br>two<br/>three", "one\ntwo\nthree"),
+        (
+            "| 步骤 | 说明 |\n|-|-|\n| 一 | 打开<br>保存 |",
+            "| 步骤 | 说明 |\n|-|-|\n| 一 | 打开；保存 |",
+        ),
+        ("| a |\n|-|\n| - x <br/>- y |", "| a |\n|-|\n| - x; - y |"),
+        ("- a<br>b\n- c", "- a\n    b\n- c"),
+        ("a <b>bold</b> <strong>word</strong>, <em>it</em>", "a **bold** **word**, *it*"),
+        ("H<sub>2</sub>O and <u>x</u> and <del>gone</del>", "H2O and x and ~~gone~~"),
+        ("<p align='center'>Hi <b>you</b></p>", "Hi **you**"),
+        ("<details><summary>More</summary>", "**More**"),
+        ("a&nbsp;b <!-- note -->", "a b "),
+        ("`<br>` and <br> tags", "`<br>` and <br> tags"),
+        ("List<String> x < b and <b> alone", "List<String> x < b and <b> alone"),
+        ("```html\n<b>x</b><br>\n```", "```html\n<b>x</b><br>\n```"),
+        ("    <b>code</b>", "    <b>code</b>"),
+        ("<<b></b>at id=all></at>", "<<b></b>at id=all></at>"),
+    ],
+)
+def test_html_that_decorates_becomes_markdown(written: str, drawn: str):
+    assert normalised_markdown(written) == drawn
+    assert normalised_markdown(drawn) == drawn
+
+
 @every_row("text", OTHER)
 def test_other_text_stays_as_it_is(text: str):
     assert normalised_markdown(text) == text

@@ -46,3 +46,9 @@ def test_another_year_is_named() -> None:
 def test_what_repeats_is_named_by_its_day(repeats: str, en: str, zh: str) -> None:
     assert times.repetition_text(repeats, MONDAY, "en") == en
     assert times.repetition_text(repeats, MONDAY, "zh") == zh
+
+
+def test_the_31st_of_every_month_is_its_last_day() -> None:
+    last = MONDAY.replace(month=10, day=31)
+    assert times.repetition_text("monthly", last, "en") == "on the last day of every month at 09:00"
+    assert times.repetition_text("monthly", last, "zh") == "每月最后一天 09:00"

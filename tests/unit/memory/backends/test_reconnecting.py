@@ -91,6 +91,7 @@ def test_the_log_names_the_kind_and_quotes_nothing(said: str, kind: str) -> None
         (psycopg.errors.CrashShutdown("terminating"), True),
         (psycopg.errors.CannotConnectNow("starting up"), True),
         (psycopg.errors.ConnectionFailure("gone"), True),
+        (psycopg.errors.ReadOnlySqlTransaction("a standby"), True),
         (psycopg.errors.QueryCanceled("too slow"), False),
         (psycopg.errors.LockNotAvailable("busy"), False),
         (psycopg.errors.UniqueViolation("there"), False),

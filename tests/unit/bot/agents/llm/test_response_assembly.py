@@ -75,6 +75,7 @@ def test_text_as_a_list_of_parts_is_put_together_without_the_thoughts() -> None:
         {"type": "image_url"},
     ]
     assert gathered(delta(content=parts)).text == "ab"
+    assert gathered(delta(content={"type": "text", "text": "a"}), delta(content="b")).text == "ab"
 
 
 @every_row("field", ["reasoning_content", "reasoning"])
@@ -139,8 +140,14 @@ def test_usage_that_is_left_out_is_not_made_up(usage: Any) -> None:
     assert (response.input_tokens, response.output_tokens) == (0, 0)
 
 
-def test_an_answer_at_the_models_length_limit_says_so() -> None:
-    assert gathered(delta(content="a"), delta("length")).cut_off
+@every_row("reason", ["length", "MAX_TOKENS", "model_length", "repetition_truncation"])
+def test_an_answer_at_the_models_length_limit_says_so(reason: str) -> None:
+    assert gathered(delta(content="a"), delta(reason)).cut_off
+
+
+@every_row("reason", ["stop", "STOP", "eos", "end_turn", "tool_calls", "function_call"])
+def test_any_other_end_is_one(reason: str) -> None:
+    assert gathered(delta(content="a"), delta(reason)) == Response("a")
 
 
 # Refusals and errors
@@ -151,9 +158,10 @@ def test_a_refusal_is_no_answer() -> None:
         gathered(delta(refusal="I cannot "), delta(refusal="help with that."), delta("stop"))
 
 
-def test_what_a_filter_stopped_is_no_answer() -> None:
+@every_row("reason", ["content_filter", "sensitive", "SAFETY", "prohibited_content"])
+def test_what_a_filter_stopped_is_no_answer(reason: str) -> None:
     with pytest.raises(Declined):
-        gathered(delta(content="Well, "), delta("content_filter"))
+        gathered(delta(content="Well, "), delta(reason))
 
 
 @pytest.mark.parametrize(
@@ -161,6 +169,9 @@ def test_what_a_filter_stopped_is_no_answer() -> None:
     [
         {"error": {"message": "SECRET upstream text", "code": 502}},
         {"choices": [{"delta": {"content": ""}, "finish_reason": "error"}]},
+        {"choices": [{"delta": None, "finish_reason": "insufficient_system_resource"}]},
+        {"choices": [{"delta": {}, "finish_reason": "network_error"}]},
+        {"choices": [{"message": {"content": "b"}, "finish_reason": "abort"}]},
         {"choices": [{"error": {"code": 429}, "delta": {}}]},
     ],
     ids=json.dumps,
