@@ -33,7 +33,7 @@ from rich.text import Text
 
 from bot.operations.doctor import health
 from bot.operations.doctor.result import Check
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.looking import DatabaseTrouble
 from bot.queue.operator_actions import QueueDepth
 from bot.settings import load_existing, read
 from bot.text.languages import Language, Sentence
@@ -95,27 +95,23 @@ class Monitor:
         report = self._window.report(time.time())
         if self._desk is None:
             return Picture(report, None, None, alarms(report, None, self._limits))
-        queue: QueueDepth | None = None
-        recent: RecentTurns | None = None
-        away = []
-        try:
-            queue = await asyncio.to_thread(self._desk.queue.depth)
-        except QueueUnavailable as exc:
-            away.append(f"database: the queue's does not answer ({exc}) → scripts/doctor")
-        try:
-            found = await asyncio.to_thread(
-                health.health_checks, self._desk.url, self._desk.settings.zone
-            )
-        except QueueUnavailable:
-            found = []  # it is away, as was said
+        found = await asyncio.to_thread(
+            health.health_checks, self._desk.url, self._desk.settings.zone
+        )
         red = [
             f"{one.name}: {one.sentence.said(self._language)} → {one.next_step or 'scripts/doctor'}"
             for one in found
             if one.state == "fail"
         ]
+        if any(one.name == health.DATABASE_CHECK for one in found):
+            return Picture(report, None, None, [*red, *alarms(report, None, self._limits)], found)
+        away = []
+        queue: QueueDepth | None = None
+        recent: RecentTurns | None = None
         try:
+            queue = await asyncio.to_thread(self._desk.queue.depth)
             recent = await self._desk.operations.recent(seconds=self._window_s)
-        except StoreError as exc:
+        except (DatabaseTrouble, StoreError) as exc:
             away.append(f"memory: {exc} → scripts/doctor")
         exceeded = alarms(report, _backlog(queue, recent), self._limits)
         return Picture(report, queue, recent, [*red, *exceeded, *away], found)

@@ -119,8 +119,9 @@ class Checks:
 
     def run(self) -> Readiness:
         """Looks at everything."""
-        checks: dict[str, Callable[[], None]] = {"database": self._database}
-        if self.look:
+        database = self._outcome("database", self._database)
+        checks: dict[str, Callable[[], None]] = {}
+        if self.look and database.state == "ok":
             checks["answers"] = self._answers
         if self.settings.supabase_url:
             checks["memory"] = self._memory
@@ -132,7 +133,8 @@ class Checks:
         if self.workers:
             for slot in range(1, self.settings.workers + 1):
                 checks[f"worker-{slot}"] = partial(self._worker, self.workers, slot)
-        return Readiness(tuple(self._outcome(name, check) for name, check in checks.items()))
+        others = (self._outcome(name, check) for name, check in checks.items())
+        return Readiness((database, *others))
 
     def say_at_start(self) -> None:
         """Writes into the log what is wrong with what others run, before anybody asks."""
@@ -169,21 +171,36 @@ class Checks:
 
     def _changes(self, name: str) -> bool:
         """What costs nothing to look at is looked at each time, and a memory that may be away."""
-        return name.startswith(("worker", "connection", "answers")) or (
-            name == "memory" and self._is_behind()
+        return (
+            name.startswith(("worker", "connection", "answers"))
+            or (name == "database" and self._is_silent())
+            or (name == "memory" and self._is_behind())
         )
+
+    def _is_silent(self) -> bool:
+        try:
+            self.inbox.ping()
+        except QueueUnavailable:
+            return True
+        return False
 
     def _database(self) -> None:
         try:
             self.inbox.ping()
         except QueueUnavailable as exc:
-            raise _silent_database(str(exc)) from exc
+            raise self._why_silent(exc) from exc
         try:
             self.migrated()
         except NotMigrated as exc:
             raise _not_migrated(exc) from exc
         except psycopg.Error as exc:
-            raise _silent_database(type(exc).__name__) from exc
+            raise self._why_silent(exc) from exc
+
+    def _why_silent(self, exc: Exception) -> NotReady:
+        """Why it does not answer, as far as a look tells."""
+        if self.look and (trouble := next(iter(self.look()), None)) and trouble.state == "fail":
+            return NotReady(trouble.sentence.en, trouble.sentence.zh, command=trouble.command)
+        return _silent_database(type(exc).__name__)
 
     def _worker(self, workers: Workers, slot: int) -> None:
         """One that is missing is done without, as long as another works."""
@@ -257,10 +274,7 @@ class Checks:
 
     def _answers(self) -> None:
         """The bot goes on taking questions: what is wrong may be over with the next one."""
-        try:
-            answer_checks = self.look() if self.look else ()
-        except QueueUnavailable:
-            return  # the database's check says so
+        answer_checks = self.look() if self.look else ()
         self._note_unanswered(answer_checks)
         for check in answer_checks:
             if check.state == "fail":

@@ -10,15 +10,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-import psycopg
-
 from bot.answering.texts import failure_cause
 from bot.operations.doctor.result import Check, State
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.looking import DatabaseTrouble, find_lock_holder, looking
 from bot.text import times
 from bot.text.languages import LANGUAGES, Catalogue, Language, Sentence
 
-ANSWERS_CHECK, DELIVERIES_CHECK, QUEUE_CHECK, MEMORY_CHECK, SPEED_CHECK = (
+DATABASE_CHECK, ANSWERS_CHECK, DELIVERIES_CHECK, QUEUE_CHECK, MEMORY_CHECK, SPEED_CHECK = (
+    "database",
     "answers",
     "undelivered",
     "queue",
@@ -26,7 +25,7 @@ ANSWERS_CHECK, DELIVERIES_CHECK, QUEUE_CHECK, MEMORY_CHECK, SPEED_CHECK = (
     "speed",
 )
 _FIGURES = b"select feishu_bot.health()"
-_SLOW_DATABASE_S = 2.0
+_SLOW_DATABASE_S, _HELD_S = 2.0, 5.0
 _SLOW_S, _WAITS_S, _STUCK_S, _UNSTORED_S = 30.0, 60.0, 180.0, 300.0
 
 # What does not pass until an operator mends it.
@@ -45,14 +44,26 @@ CATALOGUE = Catalogue(__file__)
 
 
 def health_checks(url: str, zone: tzinfo = UTC) -> list[Check]:
-    """What there is to say now; times are those of `zone`. Raises `QueueUnavailable`."""
+    """What there is to say now; times are those of `zone`. Of a database that does not answer in
+    time that is one check, which says why."""
     try:
         start_s = time.monotonic()
-        with psycopg.connect(url, connect_timeout=5) as connection:
+        with looking(url) as connection:
+            holder = find_lock_holder(connection)
             row = connection.execute(_FIGURES).fetchone()
-    except psycopg.Error as exc:
-        raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
-    return judge_figures(row[0] if row else {}, time.monotonic() - start_s, datetime.now(zone))
+    except DatabaseTrouble as exc:
+        return [trouble_check(exc)]
+    checks = judge_figures(row[0] if row else {}, time.monotonic() - start_s, datetime.now(zone))
+    if holder and holder.waiting and holder.seconds > _HELD_S:
+        checks.insert(0, trouble_check(DatabaseTrouble(holder.sentence, holder.ending(url))))
+    return checks
+
+
+def trouble_check(trouble: DatabaseTrouble) -> Check:
+    """What keeps the database from answering, as a check."""
+    en, zh = trouble.sentence.en, trouble.sentence.zh
+    sentence = Sentence(en[:1].upper() + en[1:], zh)
+    return Check(DATABASE_CHECK, "fail", sentence, command=trouble.command)
 
 
 def judge_figures(figures: Mapping[str, Any], took_s: float, now: datetime) -> list[Check]:
