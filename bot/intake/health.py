@@ -36,7 +36,7 @@ from memory.errors import KeyRefused, NotMigrated, StoreError
 
 log = structlog.get_logger()
 _TIMEOUT_S = 3.0
-_REMEMBERED_S = 10.0
+_REMEMBERED_S = 5.0
 _MODEL_WORKS_S, _MODEL_TROUBLE_S = 600.0, 30.0
 _OK = Sentence("ok", "正常")
 _STATUS_PAGE = Sentence("; look at Supabase's status page", "；请查看 Supabase 状态页")
@@ -98,7 +98,7 @@ class Readiness:
 
 @dataclass
 class Checks:
-    """The dependencies of this process. Results of outside calls are kept for ten seconds, those
+    """The dependencies of this process. Results of outside calls are kept for five seconds, those
     of the model for ten minutes, or half a minute while something is wrong with it.
 
     `now` is seconds since epoch, `migrated` raises `NotMigrated`. `look` says whether people get
@@ -115,6 +115,7 @@ class Checks:
     look: Callable[[], Sequence[Check]] | None = None
     _cache: dict[str, tuple[float, Check]] = field(default_factory=dict)
     _away_since: float | None = None
+    _gives_no_answers: bool = False
     _last_warning: str = ""  # what was last said of questions without an answer
 
     def run(self) -> Readiness:
@@ -166,8 +167,8 @@ class Checks:
         asked again soon only while people get no answers."""
         if check.name != "model":
             return _REMEMBERED_S if check.state == "ok" else 0.0
-        _, answers = self._cache.get("answers", (0.0, check))
-        return _MODEL_WORKS_S if check.state == answers.state == "ok" else _MODEL_TROUBLE_S
+        works = check.state == "ok" and not self._gives_no_answers
+        return _MODEL_WORKS_S if works else _MODEL_TROUBLE_S
 
     def _changes(self, name: str) -> bool:
         """What costs nothing to look at is looked at each time, and a memory that may be away."""
@@ -276,12 +277,10 @@ class Checks:
         """The bot goes on taking questions: what is wrong may be over with the next one."""
         answer_checks = self.look() if self.look else ()
         self._note_unanswered(answer_checks)
-        for check in answer_checks:
-            if check.state == "fail":
-                sentence = check.sentence
-                raise Degraded(
-                    sentence.en, sentence.zh, command=check.next_step or "scripts/doctor"
-                )
+        self._gives_no_answers = any(check.state == "fail" for check in answer_checks)
+        for check in findings(answer_checks)[:1]:
+            sentence = check.sentence
+            raise Degraded(sentence.en, sentence.zh, command=check.next_step or "scripts/doctor")
 
     def _note_unanswered(self, answer_checks: Sequence[Check]) -> None:
         """Another question without an answer makes what was found of the model old."""

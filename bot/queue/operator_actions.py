@@ -107,7 +107,7 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class Unfinished:
     """A job that waits, or that a worker has in hand, without what people wrote. Times are ISO
-    8601; `scheduled_at`: not before then."""
+    8601; `scheduled_at`: not before then; `reason`: why its last attempt failed."""
 
     id: int
     what: str
@@ -118,6 +118,11 @@ class Unfinished:
     message_id: str | None
     person: str | None
     since: str | None
+    reason: str | None = None
+
+    @property
+    def reference(self) -> Reference:
+        return Reference("J", str(self.id))
 
 
 class QueueOperations:

@@ -38,6 +38,7 @@ from bot.operations.console.context import (
     csrf_token,
     draw_page,
 )
+from bot.operations.doctor.health import trouble_check
 from bot.operations.doctor.result import Check
 from bot.queue.looking import DatabaseTrouble, explain
 from bot.queue.operator_actions import QueueOperations
@@ -259,7 +260,8 @@ def _failures(app: Flask, url: str) -> None:
         cause = exc.__cause__ or exc
         log.warning("console.database", error=type(cause).__name__)
         trouble = explain(url, exc) if isinstance(exc, psycopg.Error) else exc
-        return draw_page("trouble.html", kind="away", trouble=trouble), 503
+        check = trouble_check(trouble) if isinstance(trouble, DatabaseTrouble) else None
+        return draw_page("trouble.html", kind="away", check=check), 503
 
     def refuse(exc: HTTPException) -> tuple[str, int]:
         kind = "missing" if exc.code == 404 else "refused"

@@ -162,13 +162,15 @@ def _database(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:
     checks, url = database.database_checks(settings)
     if not url:
         return checks
+    health_found = health.health_checks(url, settings.zone) if wishes.running else []
+    if [one.name for one in health_found] == [health.DATABASE_CHECK]:
+        return health_found  # what follows would wait for the same
     if wishes.probe:
         checks.append(database.isolation_check(settings, url))
     if vector_check := database.vectors_check(settings, url):
         checks.append(vector_check)
     checks.append(database.accounts_check(settings, url))
-    if wishes.running:
-        checks += map(_elsewhere, health.health_checks(url, settings.zone))
+    checks += map(_elsewhere, health_found)
     if settings.feishu_app_id and not settings.sandbox:
         arrivals = database.arrivals_by_kind(url)
         checks += deliveries.subscription_checks(settings, arrivals, wishes.moment())

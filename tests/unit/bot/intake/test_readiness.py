@@ -121,6 +121,36 @@ def test_questions_without_an_answer_degrade_it_and_name_the_next_step(
     assert found.checks["answers"] == "No answers since 12:00. Next: scripts/doctor"
 
 
+def test_answers_that_some_did_not_get_degrade_it_too(checks: Checks, web: Web) -> None:
+    """Feishu refuses one kind of answer while others arrive."""
+    web.post(LIST, [])
+    yellow = warn(
+        "undelivered",
+        "1 answer could not be delivered.",
+        "有 1 条回答没有送达。",
+        command="scripts/queue retry --all",
+    )
+    found = replace(checks, look=lambda: [yellow]).run()
+
+    assert (found.ready, found.degraded) == (True, ("answers",))
+    assert found.checks["answers"].endswith("not be delivered. Next: scripts/queue retry --all")
+
+
+def test_a_database_that_goes_away_is_named_at_the_next_look_with_the_cause(
+    checks: Checks, queue: Queue, web: Web
+) -> None:
+    web.post(LIST, [])
+    cause = fail("database", "The disk is full.", "磁盘已满。", command="df -h")
+    checks = replace(checks, look=lambda: [cause] if queue.away else [])
+    assert checks.run().checks["database"] == "ok"
+    queue.away = True
+    found = checks.run()
+
+    assert not found.ready
+    assert found.checks["database"] == "The disk is full. Next: df -h"
+    assert "answers" not in found.checks
+
+
 def test_with_everything_there_nothing_is_degraded(checks: Checks, web: Web) -> None:
     web.post(LIST, [])
     found = checks.run()
