@@ -68,6 +68,14 @@ def credentials_check(
 def _refusal_check(settings: Settings, answer: HttpAnswer) -> Check:
     page = manifest.console_url(settings.domain, settings.feishu_app_id, "baseinfo")
     code = answer.code
+    if answer.status >= 500:
+        return fail(
+            "credentials",
+            f"Feishu answers with a server error (HTTP {answer.status}). It usually passes; if it "
+            f"stays, look at its status page, and at the proxy in front of {settings.domain}.",
+            f"飞书返回服务器错误（HTTP {answer.status}）。通常会自行恢复；如果一直如此，"
+            f"请查看飞书的状态页，以及访问 {settings.domain} 所经过的代理。",
+        )
     if code is None:
         return fail(
             "credentials",

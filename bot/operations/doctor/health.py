@@ -103,7 +103,7 @@ def _answers(figures: Mapping[str, Any], now: datetime) -> Check:
         )
     if failed_turns:
         sentence = _sentence("some-unanswered", reasons, n=failed_turns, asked=asked_turns)
-        return Check(ANSWERS_CHECK, "warn", sentence, command="scripts/doctor")
+        return Check(ANSWERS_CHECK, "warn", sentence, command=_next_step(reasons))
     return _health_check(ANSWERS_CHECK, "ok", "answers")
 
 

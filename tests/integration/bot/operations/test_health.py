@@ -230,6 +230,33 @@ def test_a_worker_that_fell_silent_with_jobs_in_hand_is_no_running_one(
     assert "no worker is running or answering" in found.sentence.en
 
 
+def test_a_job_that_is_tried_again_stays_named_while_it_is_tried(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    database.execute(
+        "with w as (insert into feishu_bot.workers default values returning id)"
+        " insert into feishu_bot.jobs (task, args, status, worker_id, attempts, queued_at)"
+        """ select 'feishu.event', '{"waits_for": "Unreachable"}', 'running', id, 2,"""
+        " now() - interval '20 seconds' from w"
+    )
+    found = {check.name: check for check in health.health_checks(database_url)}[health.QUEUE_CHECK]
+
+    assert found.state == "fail"
+    assert "Feishu doesn't answer" in found.sentence.en
+
+
+def test_what_feishu_refuses_now_and_then_leads_to_the_queue(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    ends(database, ANSWERED, ANSWERED)
+    is_refused(database, "om_0")
+
+    assert (answers(database_url).state, answers(database_url).next_step) == (
+        "warn",
+        "scripts/queue list",
+    )
+
+
 def test_what_may_not_run_yet_does_not_stand(
     database: psycopg.Connection, database_url: str
 ) -> None:
