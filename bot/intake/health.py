@@ -218,7 +218,14 @@ class Checks:
             )
 
     def _feishu(self) -> None:
-        _require(feishu.credentials_check(self.settings, timeout_s=_TIMEOUT_S)[0])
+        """A wrong clock is told of here: pushes are refused for it, and tokens expire at once."""
+        credentials, app = feishu.credentials_check(self.settings, timeout_s=_TIMEOUT_S)
+        _require(credentials)
+        clock = feishu.clock_check(
+            app.clock if app else "", datetime.fromtimestamp(self.now(), UTC)
+        )
+        if clock.state in ("warn", "fail"):
+            raise Degraded(clock.sentence.en, clock.sentence.zh, command=clock.command)
 
     def _model(self) -> None:
         """A wrong key is nobody's passing trouble: no question can be answered."""

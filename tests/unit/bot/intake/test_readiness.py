@@ -75,6 +75,10 @@ class Answering(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body.encode())
 
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """The Date of every answer: the clock of these checks is right."""
+        return super().date_time_string(SINCE + 60)  # type: ignore[arg-type]  # whole seconds
+
     def log_message(self, *_: object) -> None:
         pass
 
@@ -149,6 +153,18 @@ def test_a_database_that_goes_away_is_named_at_the_next_look_with_the_cause(
     assert not found.ready
     assert found.checks["database"] == "The disk is full. Next: df -h"
     assert "answers" not in found.checks
+
+
+@pytest.mark.parametrize(("off_s", "says"), [(-900, "900 s behind"), (45, "45 s ahead of")])
+def test_a_wrong_clock_degrades_feishu_and_says_how_wrong_it_is(
+    checks: Checks, web: Web, off_s: float, says: str
+) -> None:
+    web.post(LIST, [])
+    found = replace(checks, now=lambda: SINCE + 60 + off_s).run()
+
+    assert (found.ready, found.degraded) == (True, ("feishu",))
+    assert f"This machine is {says} Feishu" in found.checks["feishu"]
+    assert found.checks["feishu"].endswith("Next: timedatectl set-ntp true")
 
 
 def test_with_everything_there_nothing_is_degraded(checks: Checks, web: Web) -> None:
