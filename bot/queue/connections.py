@@ -85,7 +85,7 @@ def running_database(settings: Settings) -> str:
             return embedded.find_embedded(settings.data_dir)
         return embedded.start_embedded(settings.data_dir)
     except ServerRefused as exc:
-        raise NotConfigured(f"{exc}.", f"内置 Postgres 无法启动：{exc}。") from exc
+        raise NotConfigured(f"{exc}.", f"内置 Postgres 无法启动：{exc.zh}。") from exc
 
 
 def check_database(settings: Settings) -> list[str]:
