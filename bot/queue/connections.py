@@ -14,6 +14,7 @@ import psycopg
 import structlog
 
 from bot.process import plan
+from bot.queue.looking import meaning
 from bot.settings import Settings, SettingsError
 from memory import migrations
 from memory.backends import embedded
@@ -29,33 +30,6 @@ _TRIAL_ZH = (
     "（换一个 DATA_DIR，或在 DATABASE_URL 中换一个数据库）；要保留数据，先在原库运行 "
     "scripts/backup，再在空库运行 scripts/restore。"
 )
-_CHECK = "check DATABASE_URL, its host and port, and that the server is up."
-_CHECK_ZH = "请检查 DATABASE_URL 的主机和端口，并确认服务器在运行。"
-# libpq and the drivers give a failed connection no code; these are pieces of what they say, each
-# with what it means in English and Chinese.
-_MEANINGS = {
-    ("refused",): (
-        f"the database refuses the connection: {_CHECK}",
-        f"数据库拒绝连接：{_CHECK_ZH}",
-    ),
-    ("timeout", "timed out"): (
-        f"the database does not answer in time: {_CHECK}",
-        f"数据库没有及时响应：{_CHECK_ZH}",
-    ),
-    ("resolve host", "translate host", "no such file"): (
-        "the host of the database is not found: check DATABASE_URL; special characters of the "
-        "password are percent-encoded.",
-        "找不到数据库的主机：请检查 DATABASE_URL；密码中的特殊字符需要百分号编码。",
-    ),
-    ("password", "user not found", 'role "'): (
-        "the database refuses the user or the password: check DATABASE_URL, copy both once more.",
-        "数据库拒绝该用户或密码：请检查 DATABASE_URL，重新复制两者。",
-    ),
-    ('database "',): (
-        "the server has no database of that name: check DATABASE_URL.",
-        "服务器上没有这个名称的数据库：请检查 DATABASE_URL。",
-    ),
-}
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 
@@ -94,9 +68,14 @@ def database_url(settings: Settings) -> str:
     if not settings.embedded_database:
         return url
     try:
+        migrations.pending_steps(
+            url
+        )  # unlike what follows, it does not wait for a server that hangs
         migrations.apply_migrations(url, report=_log_step)
     except migrations.TrialDatabase as exc:
         raise OfATrial from exc
+    except psycopg.OperationalError as exc:
+        raise _unusable(exc, is_embedded=True) from exc
     except migrations.MigrationFailed as exc:
         raise NotMigratable(exc) from exc
     if newer := steps_ahead(url):
@@ -117,7 +96,7 @@ def running_database(settings: Settings) -> str:
             return embedded.find_embedded(settings.data_dir)
         return embedded.start_embedded(settings.data_dir)
     except ServerRefused as exc:
-        raise NotConfigured(f"{exc}.", f"内置 Postgres 无法启动：{exc}。") from exc
+        raise NotConfigured(f"{exc}.", f"内置 Postgres 无法启动：{exc.zh}。") from exc
 
 
 def check_database(settings: Settings) -> list[str]:
@@ -127,7 +106,12 @@ def check_database(settings: Settings) -> list[str]:
     try:
         return steps_missing(settings.database_url)
     except psycopg.Error as exc:
-        raise NotConfigured(*_why_not(exc)) from exc
+        raise _unusable(exc) from exc
+
+
+def _unusable(exc: psycopg.Error, *, is_embedded: bool = False) -> NotConfigured:
+    sentence = meaning(exc, is_embedded=is_embedded)
+    return NotConfigured(sentence.en, sentence.zh)
 
 
 def steps_missing(url: str) -> list[str]:
@@ -161,19 +145,6 @@ def require_migrated(url: str) -> None:
     if missing:
         more = f" and {len(missing) - 1} more files of sql/" if len(missing) > 1 else ""
         raise not_migrated(f"the database lacks {missing[0]}{more}")
-
-
-def _why_not(exc: psycopg.Error) -> tuple[str, str]:
-    """Nothing of libpq's own words, which quote the URL, at times a piece of the password."""
-    message = str(exc).lower()
-    for signs, meaning in _MEANINGS.items():
-        if any(sign in message for sign in signs):
-            return meaning
-    name = type(exc).__name__
-    return (
-        f"the database does not answer ({name}): {_CHECK}",
-        f"数据库没有响应（{name}）：{_CHECK_ZH}",
-    )
 
 
 async def open_rpc(

@@ -103,7 +103,8 @@ class JobTable:
 
     async def again(self, job: Job, worker: int, after: RunAgain) -> None:
         """Puts the job back, to be taken after the pause."""
-        note = json.dumps(dict(after.note))
+        reason = {"waits_for": after.reason} if after.reason else {}
+        note = json.dumps({**after.note, **reason})
         await self._value("retry_job", job.id, worker, after.pause_s, after.behind, note)
 
     async def fail(self, job: Job, worker: int, dead: Dead) -> None:
