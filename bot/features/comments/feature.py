@@ -14,7 +14,7 @@ import structlog
 from bot.agents.manager import AgentAnswer, ModelUnavailable
 from bot.agents.prompts.tool_context import with_shown
 from bot.agents.running_turns import note_sources, noting_sources
-from bot.answering.prompt_history import Scene, build_prompt
+from bot.answering.prompt_history import PromptMaterial, Scene, build_prompt
 from bot.answering.request_chat import chat_of
 from bot.answering.request_rate import rate_notice, within_rate
 from bot.answering.texts import apology
@@ -349,10 +349,11 @@ async def _make_answer(
             transcript="\n".join(
                 lines_of(comment.thread, comment.asking_reply, comment.names, comment.bot.open_id)
             ),
-            recalled="",
             budget_tokens=services.settings.history_token_budget,
             calibration=services.meter.calibration,
-            material=await material_of(document, comment.notice.place, comment.thread),
+            material=PromptMaterial(
+                await material_of(document, comment.notice.place, comment.thread)
+            ),
         )
         try:
             with timed_stage("model"):
