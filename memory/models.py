@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from memory.text import as_json
 
 TurnState = Literal["open", "pending", "sent", "failed", "cancelled"]
+ENDED_STATES: frozenset[TurnState] = frozenset({"sent", "failed", "cancelled"})
 Scope = Literal["chat", "user"]
 
 OriginKind = Literal[
