@@ -345,14 +345,6 @@ class Origin:
         row = self.row()
         return {"p_origin": as_json(row)} if row else {}
 
-    @classmethod
-    def from_row(cls, row: Mapping[str, str] | None) -> Origin:
-        """As it is kept; None: a message's."""
-        if row is None:
-            return MESSAGE_ORIGIN
-        kind: OriginKind = row["origin"]  # type: ignore[assignment]
-        return cls(kind, row.get("parent_id") or "", row.get("cause") or "")
-
 
 MESSAGE_ORIGIN = Origin()
 
