@@ -402,7 +402,7 @@ class Sent:
 
     async def reply(self, message_id: str, *, uuid: str, content: str, **_: object) -> SentMessage:
         self.replies.append((message_id, uuid, content))
-        return SentMessage(f"om_{uuid[:20]}", "", "", "", 0)
+        return SentMessage(f"om_{uuid[:20]}")
 
 
 @dataclass
@@ -441,10 +441,7 @@ def pressed(button: NewButton, card: str, presser: AgentMemoryContext) -> CardAc
         event_id=made.event_id,
         operator_open_id=made.operator_id,
         tenant_key=made.tenant_key,
-        token="c-1",
         value={"b": button.id},
-        tag="button",
-        name="",
         open_message_id=card,
         open_chat_id=made.chat_id,
         create_time_ms=1_800_000_000_000,
