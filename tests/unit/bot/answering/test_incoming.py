@@ -68,7 +68,7 @@ def fixture(name: str) -> Any:
 def event(**changes: Any) -> TurnRequest:
     """A question by Alice in a group, changed as asked."""
     plain = MessageEvent(
-        event_id="e", message_id="om_question", root_id="", parent_id="", thread_id="",
+        message_id="om_question", root_id="", parent_id="", thread_id="",
         chat_id="oc_1", chat_type="group", message_type="text", sender_open_id="ou_alice",
         sender_type="user", tenant_key="t", create_time_ms=1, mentions=(), mentions_all=False,
         text="what?", template="what?", attachments=(),
