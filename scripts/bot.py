@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import scripts
-from scripts.operating.arguments import run_script
+from scripts.operating.arguments import in_language, run_script
 
 _WIDTH = 80
 _USAGE = """usage: bot COMMAND [OPTION …]
@@ -101,10 +101,16 @@ def help_text(known: Sequence[ShellCommand]) -> str:
 
 def _unknown(name: str, found: Sequence[ShellCommand], known: Sequence[ShellCommand]) -> str:
     if found:
-        return f"bot: {name} is cut too short: {', '.join(one.name for one in found)}\n"
+        names = ", ".join(one.name for one in found)
+        return in_language(
+            f"bot: {name} is cut too short: {names}\n", f"bot：{name} 太短，可能是：{names}\n"
+        )
     near = difflib.get_close_matches(name, [one.name for one in known], n=1)
-    hint = f" Was {near[0]} meant?" if near else ""
-    return f"bot: there is no command {name!r}.{hint} bot --help lists them.\n"
+    hint, hint_zh = (f" Was {near[0]} meant?", f"是 {near[0]} 吗？") if near else ("", "")
+    return in_language(
+        f"bot: there is no command {name!r}.{hint} bot --help lists them.\n",
+        f"bot：没有命令 {name!r}。{hint_zh}bot --help 会列出所有命令。\n",
+    )
 
 
 def _main_of(command: ShellCommand) -> Callable[[], int]:

@@ -59,6 +59,11 @@ def language(given: str | None, environment: Mapping[str, str] = os.environ) -> 
     return terminal_language(environment)
 
 
+def in_language(en: str, zh: str, given: str | None = None) -> str:
+    """The sentence in the language that was asked for, else in that of the terminal."""
+    return zh if language(given) == "zh" else en
+
+
 def text_file(name: str) -> Path:
     """For options that name a file to read."""
     try:

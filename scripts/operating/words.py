@@ -100,6 +100,22 @@ WORDS: Mapping[str, str] = {
     "asked_at": "提问时间",
     "failed_at": "放弃时间",
     "excused": "已告知提问者",
+    # of timers
+    "everybody": "所有人",
+    "once": "一次",
+    "daily": "每天",
+    "weekdays": "工作日",
+    "weekly": "每周",
+    "monthly": "每月",
+    "active": "待触发",
+    "done": "已完成",
+    "cancelled": "已取消",
+    "Imports": "历史导入",
+    # of an earlier question asked again
+    "as it was": "原来",
+    "as it would be": "现在",
+    "model, s": "模型（秒）",
+    "the same answer": "回答相同",
     # the monitor's
     "now": "现在",
     "stage": "阶段",

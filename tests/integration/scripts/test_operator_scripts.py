@@ -213,6 +213,24 @@ def test_monitor_alarms_in_chinese_on_a_chinese_terminal(
     assert done.stderr == "告警 队列：1 项等待，限值为 0 → scripts/queue list\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("migrate", "--check"), "已是最新"),
+        (("memory", "get"), "请给出 --person"),
+        (("replay", "om_nothing"), "没有这一轮问答"),
+        (("restore", "/nothing"), "不是文件"),
+        (("queue", "show", "J9"), "不在已放弃的任务中"),
+    ],
+)
+def test_what_a_script_answers_is_chinese_on_a_chinese_terminal(
+    environment: dict[str, str], command: tuple[str, ...], says: str
+) -> None:
+    done = _run(environment | {"LANG": "zh_CN.UTF-8", "LC_ALL": ""}, *command)
+
+    assert says in done.stdout + done.stderr
+
+
 def test_why_the_embedded_server_does_not_start_is_said_in_chinese_too(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
     (tmp_path / "postgres" / "holiday.jpg").touch()
