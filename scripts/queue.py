@@ -24,7 +24,7 @@ from functools import partial
 from bot.queue.operator_actions import Failed, QueueOperations, Reference, Unfinished
 from bot.settings import EXIT_STATUS, load_existing
 from bot.text.languages import Sentence
-from scripts.operating.arguments import add_language, add_limit, language, run_script
+from scripts.operating.arguments import add_language, add_limit, in_language, language, run_script
 from scripts.operating.console import FINDINGS, Screen, parser, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk
 
@@ -60,7 +60,8 @@ def _reference(text: str) -> Reference:
     try:
         return Reference.parse(text)
     except ValueError as exc:
-        raise argparse.ArgumentTypeError(str(exc)) from exc
+        zh = f"{text!r} 不是编号：应为列出的 J12 或 om_…"
+        raise argparse.ArgumentTypeError(in_language(str(exc), zh)) from exc
 
 
 async def _work(given: argparse.Namespace) -> int:

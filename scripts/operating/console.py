@@ -29,7 +29,7 @@ from bot.settings import EXIT_STATUS, SettingsError
 from bot.text.languages import Language, Sentence
 from memory.errors import StoreError
 from scripts.operating.arguments import FINDINGS as FINDINGS
-from scripts.operating.arguments import language
+from scripts.operating.arguments import in_language, language
 from scripts.operating.arguments import parser as parser
 from scripts.operating.desk import since
 from scripts.operating.names import NamedIds, NamesOf, NotKnown
@@ -44,9 +44,11 @@ def moment(text: str) -> str:
     try:
         since(text, UTC)
     except (ValueError, OverflowError) as exc:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no time: give 30m, 2h, 7d, or a date such as 2026-01-31"
-        ) from exc
+        sentence = in_language(
+            f"{text!r} is no time: give 30m, 2h, 7d, or a date such as 2026-01-31",
+            f"{text!r} 不是时间：请给出 30m、2h、7d，或日期，如 2026-01-31",
+        )
+        raise argparse.ArgumentTypeError(sentence) from exc
     return text
 
 
