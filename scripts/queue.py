@@ -82,7 +82,7 @@ def _list(desk: OperatorDesk, given: argparse.Namespace) -> int:
     given_up = desk.queue.failed(limit=given.limit)
     unfinished = desk.queue.unfinished_jobs(limit=given.limit)
     if given.json:
-        rows = [{"reference": str(one.reference), **asdict(one)} for one in unfinished]
+        rows = [_row(one) for one in unfinished]
         print_json({"failed": [_row(one) for one in given_up], "unfinished": rows})
         return 0
     screen = _screen(desk, given)
@@ -128,7 +128,10 @@ def _unfinished_cells(desk: OperatorDesk, screen: Screen, one: Unfinished) -> Se
 
 def _show(desk: OperatorDesk, given: argparse.Namespace) -> int:
     [wanted] = given.references
-    found = desk.queue.failed(wanted)
+    found: list[Failed] | list[Unfinished] = desk.queue.failed(wanted)
+    if not found:
+        unfinished = desk.queue.unfinished_jobs(limit=_MOST)
+        found = [one for one in unfinished if one.reference == wanted]
     if not found:
         return _missing([wanted], given)
     events = desk.queue.events(wanted.id) if wanted.kind == "J" else []
@@ -225,7 +228,7 @@ def _complain(given: argparse.Namespace, en: str, zh: str) -> None:
     print(Sentence(en, zh).said(language(given.lang)), file=sys.stderr)
 
 
-def _row(one: Failed) -> dict[str, object]:
+def _row(one: Failed | Unfinished) -> dict[str, object]:
     return {"reference": str(one.reference), **asdict(one)}
 
 

@@ -96,6 +96,10 @@ class Screen:
         self._ids = NamedIds(language, names_of)
 
     @property
+    def language(self) -> Language:
+        return self._language
+
+    @property
     def is_terminal(self) -> bool:
         return self._console.is_terminal
 
