@@ -91,7 +91,7 @@ class _Parser(argparse.ArgumentParser):
     """Speaks the language of the terminal, or that of `--lang`, with its subcommands."""
 
     def __init__(self, *, description: str | None = None, **given: Any) -> None:
-        argparse._ = in_help  # type: ignore[attr-defined]  # its own words, which it looks up late
+        vars(argparse)["_"] = in_help  # its own words, which it looks up late
         given.setdefault("formatter_class", _Help)
         super().__init__(description=fitted(description or ""), **given)
 

@@ -24,10 +24,10 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.operations.startup_checks import log_remarks, look_at_names
-from bot.queue.looking import DatabaseTrouble, meaning
+from bot.queue.looking import DatabaseTrouble, known_meaning, meaning
 from bot.settings import EXIT_STATUS, SettingsError
 from bot.text.languages import Language, Sentence
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from scripts.operating.arguments import FINDINGS as FINDINGS
 from scripts.operating.arguments import in_language, language
 from scripts.operating.arguments import parser as parser
@@ -73,7 +73,9 @@ def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Na
         print(meaning(exc).said(language(getattr(given, "lang", None))), file=sys.stderr)
         return EXIT_STATUS
     except StoreError as exc:
-        print(f"{exc}", file=sys.stderr)
+        sentence = known_meaning(str(exc)) if isinstance(exc, StoreUnavailable) else None
+        tongue = language(getattr(given, "lang", None))
+        print(sentence.said(tongue) if sentence else exc, file=sys.stderr)
         return EXIT_STATUS
 
 
