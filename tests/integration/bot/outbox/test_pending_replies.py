@@ -18,7 +18,7 @@ from bot.answering.unfinished_turns import send_pending_replies
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.models import RawMessage, SentMessage
-from bot.outbox.delivery import Target
+from bot.outbox.delivery import Delivered, Target
 from bot.outbox.finding import OutcomeUnknown
 from bot.outbox.sending import After, Outcome, Outgoing, send
 from bot.people.people_directory import People
@@ -119,12 +119,19 @@ class Worker:
             minutes, minutes, turn_id,
         )  # fmt: skip
 
-    async def send(self, turn_id: str, *, maybe_sent_ms: int = 0, **options: Any) -> Outcome:
+    async def send(
+        self,
+        turn_id: str,
+        *,
+        maybe_sent_ms: int = 0,
+        instead: Target | None = None,
+        **options: Any,
+    ) -> Outcome:
         """Sends what is pending of the reply, as its job does."""
         context = self.contexts[turn_id]
         turn = await self.store.begin_turn(context, turn_id=turn_id, content="When?")
         target = Target(turn_id, context.chat_id, in_thread=True)
-        out = Outgoing(context, turn_id, turn.reply, target, {}, since_ms=maybe_sent_ms)
+        out = Outgoing(context, turn_id, turn.reply, target, {}, instead, maybe_sent_ms)
         return await send(cast(Services, self), out, **options)
 
     def rows(self, query: str, *params: object) -> list[Any]:
@@ -296,6 +303,31 @@ async def test_of_several_cards_only_those_that_are_missing_are_sent(worker: Wor
 
     uuids = [call["uuid"] for call in worker.feishu.named("reply")]
     assert uuids == [cards.reply_uuid(turn_id, chunk) for chunk in (0, 1, 1)]
+
+
+@pytest.mark.parametrize(("code", "is_sent"), [(230011, True), (230002, False)])
+async def test_an_answer_goes_to_the_chat_where_its_question_is_gone_and_the_chat_is_not(
+    worker: Worker, code: int, is_sent: bool
+) -> None:
+    turn_id = await worker.pending(minutes=5)
+    worker.feishu.refuse("reply", FeishuError(code))
+    chat = Target("", worker.contexts[turn_id].chat_id, in_thread=False)
+
+    outcome = await worker.send(turn_id, instead=chat)
+
+    assert outcome.state == ("sent" if is_sent else "failed")
+    assert bool(worker.feishu.named("send")) is is_sent
+
+
+async def test_the_group_is_told_of_each_card_that_is_sent(worker: Worker) -> None:
+    turn_id, told = await worker.pending("One", "Two", minutes=5), []
+
+    async def tell(delivery: Delivered) -> None:
+        told.append(delivery.content)
+
+    await worker.send(turn_id, tell=tell)
+
+    assert told == ["One", "Two"]
 
 
 async def test_when_the_question_is_taken_back_no_further_card_is_sent(worker: Worker) -> None:

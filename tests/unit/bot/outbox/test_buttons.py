@@ -190,3 +190,19 @@ def test_every_verdict_has_a_toast_in_both_languages(kind: Any) -> None:
 
     assert shown["type"] in ("info", "success", "error", "warning")
     assert shown["content"] == f"{shown['i18n']['zh_cn']} / {shown['i18n']['en_us']}"
+
+
+@every_row(
+    ("name", "patch", "ok", "forgets"),
+    [
+        ("update_working_memory", {"city": None}, True, True),
+        ("update_working_memory", {"city": "Paris"}, True, False),
+        ("update_working_memory", {"city": None}, False, False),
+    ],
+)
+def test_an_answer_whose_tools_deleted_something_keeps_no_words(
+    name: str, patch: dict[str, Any], ok: bool, forgets: bool
+) -> None:
+    call = {"name": name, "arguments": {"patch": patch}, "ok": ok}
+    answer = AgentAnswer("Done.", tool_calls=(call,))
+    assert reply_of(answer, chat_type="p2p", language="en").forgets is forgets
