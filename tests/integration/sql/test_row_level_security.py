@@ -230,6 +230,21 @@ def test_in_p2p_no_conversation_is_begun_about_anybody_else(world: psycopg.Conne
         world.execute(insert, {"root": "three", "who": CARL, "tenant": TENANT})
 
 
+def test_a_call_names_whom_its_token_is_of_and_about_and_its_place(
+    world: psycopg.Connection,
+) -> None:
+    actor = ACTORS["subject here"]
+    own = actor.claim("sub"), actor.claim("actor"), f"feishu:{HERE}:om_1"
+    other = CARL, CARL, "feishu:oc_elsewhere:om_1"
+    for place in range(4):
+        named = tuple(other[i] if i == place else own[i] for i in range(3))
+        refused = pytest.raises(psycopg.DatabaseError, match="identity")
+        with world.transaction(force_rollback=True):
+            become(world, actor)
+            with nullcontext() if named == own else refused:
+                world.execute("select bot_private.require_identity(%s, %s, %s)", named)
+
+
 def test_the_token_of_a_turn_is_no_user_of_auth(world: psycopg.Connection) -> None:
     user = "6f1d2c5e-0b6a-5f0e-9a53-0d7f5b1c4e88"
     for claims, expected in (({"sub": user}, user), ({"sub": user, "actor": ALICE}, None)):
