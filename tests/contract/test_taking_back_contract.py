@@ -75,6 +75,11 @@ class Scene:
     def found(self) -> set[str]:
         return tables_with(self.database, self.word)
 
+    def knows(self, source: str) -> bool:
+        """Whether what tells the source is kept."""
+        query = "select from bot_private.source_terms where source = %s"
+        return bool(self.database.execute(query, [source]).fetchall())
+
     def to_withdraw(self) -> set[str]:
         rows = self.database.execute("select message_id from agent_withdrawals").fetchall()
         return {message_id for (message_id,) in rows}
@@ -234,6 +239,58 @@ async def test_a_question_takes_along_whatever_answers_it_once_more(
     assert scene.found() == set()
     cards = {f"{one}_card" for one in (turn_id, second.turn_id, third.turn_id)}
     assert cards <= scene.to_withdraw()
+
+
+async def test_what_another_pressed_goes_with_its_list_and_with_what_is_known_of_it(
+    scene: Scene, group: Group
+) -> None:
+    bob, carol = group.turn("bob"), group.turn("carol")
+    said, reads = group.message("said"), group.message("reads")
+    pressed = Origin("button", said, "button")
+    await scene.turn(group.turn(), said, "Hello", "Ask me.")
+    await scene.memory.begin_turn(bob, turn_id=pressed.turn_id, content="/memory", origin=pressed)
+    await scene.items.list(bob, turn_id=pressed.turn_id)
+    await scene.answer(bob, pressed.turn_id, "Your facts")
+    await scene.memory.begin_turn(carol, turn_id=reads, content="What is that?")
+    text = {pressed.turn_id: "The caterpillars are green"}
+    assert await note_read_messages(scene.rpc, carol, reads, [pressed.turn_id], text)
+    await Withdrawals(scene.rpc).forget_turns()
+
+    await scene.memory.take_back(said, group.chat())
+
+    assert f"{pressed.turn_id}_card" in scene.to_withdraw()
+    assert not scene.knows(pressed.turn_id)
+
+
+async def test_nothing_is_known_any_more_of_what_an_edited_message_said(
+    scene: Scene, group: Group
+) -> None:
+    bob, said, reads = group.turn("bob"), group.message("said"), group.message("reads")
+    await scene.turn(group.turn(), said, "The caterpillars are green", "I see.")
+    await scene.memory.begin_turn(bob, turn_id=reads, content="What is that?")
+    text = {said: "The caterpillars are green"}
+    assert await note_read_messages(scene.rpc, bob, reads, [said], text)
+    assert scene.knows(said)
+
+    chat = group.chat()
+    assert await scene.memory.replace_message(said, chat, "They are red", "", by_turn=reads)
+
+    assert not scene.knows(said)
+
+
+async def test_what_a_button_asked_goes_too_where_its_answer_tells_what_was_taken_back(
+    scene: Scene, group: Group
+) -> None:
+    bob, source, asked = group.turn("bob"), group.message("source"), group.message("asked")
+    pressed = Origin("button", asked, "button")
+    await scene.turn(group.turn("alice", thread="a"), source, f"We buy from {scene.word}", "I see.")
+    await scene.turn(bob, asked, "What can you do?", "Ask me.")
+    told = f"{scene.word} is cheap"
+    await scene.turn(bob, pressed.turn_id, f"Is {told}?", told, given=[source], origin=pressed)
+
+    await scene.memory.take_back(source, group.chat())
+
+    assert scene.found() == set()
 
 
 async def test_what_comes_of_a_turn_that_was_taken_back_meanwhile_is_not_begun(
