@@ -21,9 +21,10 @@ from bot.outbox.buttons import (
     pressed_id,
     reply_of,
     toast,
+    with_danger_marks,
 )
 from bot.text.follow_ups import MOST_COLUMNS, MOST_FOLLOW_UPS
-from memory.models import CardButton
+from memory.models import CardButton, StoredCard
 from memory.tables.cards import NewButton, new_button_id
 from tests.support.cards import card_bytes
 from tests.support.rows import every_row
@@ -206,3 +207,13 @@ def test_an_answer_whose_tools_deleted_something_keeps_no_words(
     call = {"name": name, "arguments": {"patch": patch}, "ok": ok}
     answer = AgentAnswer("Done.", tool_calls=(call,))
     assert reply_of(answer, chat_type="p2p", language="en").forgets is forgets
+
+
+def test_only_the_buttons_that_do_harm_look_dangerous() -> None:
+    safe, harmful = (
+        NewButton(text, "confirm", {}, "p2p", 60, danger=text == "Forget")
+        for text in ("Keep", "Forget")
+    )
+    shown = tuple(CardButton(one.id, one.label) for one in (safe, harmful))
+    [card] = with_danger_marks([StoredCard(0, "Sure?", "pending", buttons=shown)], [safe, harmful])
+    assert [one.danger for one in card.buttons] == [False, True]
