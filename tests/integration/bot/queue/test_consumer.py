@@ -573,7 +573,8 @@ async def test_a_worker_that_was_replaced_leaves_its_jobs_to_the_others(database
         """
         with psycopg.connect(database_url, autocommit=True) as connection:
             connection.execute(replaced.encode())
-        await cancelled.wait()
+        async with asyncio.timeout(20):
+            await cancelled.wait()
         await until(rows, database_url, ["waiting"])
 
     assert await rows(database_url) == ["waiting"]
