@@ -39,8 +39,8 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A mutant in the present code: `text` is the whole file `path` with the change in it. Of a SQL
-    function, `statement` redefines it, so that the database need not be migrated anew."""
+    """A mutant in the present code: `text` is the whole file `path` with the change in it, or
+    `statement` is its own."""
 
     mutant: Mutant
     path: str = ""
@@ -65,8 +65,7 @@ def place(mutant: Mutant, root: Path) -> Placed | None:
     pattern = re.compile(r"\s+".join(map(re.escape, mutant.find.split())))
     for path in _candidates(root / mutant.file, root):
         text = path.read_text(encoding="utf-8")
-        is_python = path.suffix == ".py"
-        functions = _python_functions if is_python else _sql_functions
+        functions = _python_functions if path.suffix == ".py" else _sql_functions
         found = [
             (start, end, match.span())
             for start, end in functions(text, mutant.function)
@@ -75,9 +74,8 @@ def place(mutant: Mutant, root: Path) -> Placed | None:
         if len(found) == 1:
             [(start, end, (first, after))] = found
             changed = text[start:first] + mutant.replace + text[after:end]
-            statement = "" if is_python else re.sub(r"^create f", "create or replace f", changed)
             name = path.relative_to(root).as_posix()
-            return Placed(mutant, name, text[:start] + changed + text[end:], statement)
+            return Placed(mutant, name, text[:start] + changed + text[end:])
     return None
 
 

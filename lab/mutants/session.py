@@ -3,8 +3,8 @@
 The child writes the changed file into the copy of the checkout, so that processes started by tests
 have the mutant too, and gives the functions that are loaded already their changed code. It runs the
 mutant's tests until the first one fails. All children share one Postgres and the migrated template
-of their databases; a mutant in SQL has a copy of the template, in which it is executed. Whatever a
-child started ends with it, and the server with the session.
+of their databases; a mutant in SQL has a copy of the template, migrated to it. Whatever a child
+started ends with it, and the server with the session.
 """
 
 from __future__ import annotations
@@ -156,11 +156,12 @@ class Running:
             path.write_text(mutant["text"], encoding="utf-8")
             if path.suffix == ".py":
                 _exchange_code(self._functions.get(str(path), ()), mutant["text"], str(path))
-        if mutant["statement"]:
+        if mutant["statement"] or mutant["path"].endswith(".sql"):
             self._template = f"test_{mutant['id'].replace('-', '_')}"
             self._server.execute(f"create database {self._template} template {_TEMPLATE}")
-            _execute(self._server.database(self._template), mutant["statement"])
-            if not mutant["path"]:
+            migrations.apply_migrations(self._server.database(self._template))  # the changed file
+            if mutant["statement"]:
+                _execute(self._server.database(self._template), mutant["statement"])
                 _execute_after_migrations(mutant["statement"])
 
     def _drop_databases(self) -> None:

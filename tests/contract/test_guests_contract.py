@@ -130,6 +130,16 @@ async def test_a_guest_is_offered_what_they_were_told_elsewhere(together: Togeth
     assert not await private.sources(namesake, question, asked_in=asked_in)
 
 
+async def test_nobody_is_answered_in_the_p2p_chat_of_their_namesake(together: Together) -> None:
+    away, ann = together.alone("ann", AWAY, "away"), together.group.person("ann")
+    await exchange(together.memory, away, "Hello", "Hi.")
+    private = PrivateStore(together.rpc)
+
+    assert (await private.place(private_context(ann, HOME, AWAY))).chat_id == away.chat_id
+    namesake = private_context(ann, HOME)
+    assert await private.place(namesake) == namesake
+
+
 async def test_in_the_group_guests_and_hosts_read_the_same(together: Together) -> None:
     guest = replace(
         together.group.turn("gus", thread="elsewhere", chat_type="group"), actor_tenant=AWAY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,13 @@ from bot.features.private_answers.comparing import helps_more
 from memory.errors import AccessDenied
 from memory.models import Origin
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext, FeishuPerson, memory_context, private_context
+from memory.scope import (
+    AgentMemoryContext,
+    ChatType,
+    FeishuPerson,
+    memory_context,
+    private_context,
+)
 from memory.store import MemoryStore
 from memory.tables.cards import ButtonStore, Click, NewButton, PressResult
 from memory.tables.directory import ChatStore
@@ -308,14 +315,15 @@ async def test_what_was_begun_before_there_was_a_p2p_chat_goes_on_where_it_is(
     assert await people.private.place(own, "another question") == people.group.p2p()
 
 
+@pytest.mark.parametrize("kind", ["group", "p2p"])
 async def test_a_chat_in_which_another_was_heard_is_no_place_for_private_answers(
-    people: People,
+    people: People, kind: ChatType
 ) -> None:
     taken_for_p2p = people.group.turn("alice", chat="p2palice", chat_type="p2p")
     await exchange(people.memory, taken_for_p2p, "hello", "Hi.")
     place = await people.private.place(people.place())
     assert place == people.group.p2p()
-    bob = people.group.turn("bob", chat="p2palice", chat_type="group")
+    bob = people.group.turn("bob", chat="p2palice", chat_type=kind)
     await exchange(people.memory, bob, "hello everybody", "Hi.")
 
     assert await people.private.place(people.place()) == people.place()
@@ -390,6 +398,10 @@ async def test_a_turn_that_begins_tells_whether_the_sender_reads_elsewhere(peopl
     await people.joins("alice", "there")
     assert await elsewhere("alice") is True
     assert await elsewhere("alice", about="bob") is None
+    alice, now_ms = FeishuPerson("tenant", people.group.person("alice")), int(time.time() * 1000)
+    there = people.group.chat("there")
+    await ChatStore(people.rpc).remove("tenant", there, [alice], at_ms=now_ms)
+    assert await elsewhere("alice") is False
 
     assert await elsewhere("bob") is False
     await exchange(people.memory, people.group.p2p("bob"), "My lunch is at noon", "noted")

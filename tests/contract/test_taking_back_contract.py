@@ -17,7 +17,7 @@ from memory.models import MESSAGE_ORIGIN, Origin, OriginKind
 from memory.rpc import Rpc
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
-from memory.tables.cards import NewButton, Withdrawals
+from memory.tables.cards import CardStore, NewButton, Withdrawals
 from memory.tables.items import ItemStore
 from memory.tables.notes import NoteStore
 from memory.tables.sources import note_read_messages
@@ -74,6 +74,11 @@ class Scene:
 
     def found(self) -> set[str]:
         return tables_with(self.database, self.word)
+
+    def knows(self, source: str) -> bool:
+        """Whether what tells the source is kept."""
+        query = "select from bot_private.source_terms where source = %s"
+        return bool(self.database.execute(query, [source]).fetchall())
 
     def to_withdraw(self) -> set[str]:
         rows = self.database.execute("select message_id from agent_withdrawals").fetchall()
@@ -133,6 +138,11 @@ async def test_facts_and_notes_become_what_they_were(scene: Scene, group: Group)
     assert (await scene.memory.working_memory(alice)).user == {"city": "Hangzhou", "cat": "Jo"}
     left = await scene.notes.get(alice, note.id)
     assert (left.title, left.body, left.tags) == ("Shopping", "milk", ("a",))
+    for query in (
+        "select from agent_note_changes where turn_id = %s",
+        "select from agent_working_memory where position(%s in sources::text) > 0",
+    ):
+        assert scene.database.execute(query.encode(), [second]).fetchall() == []
 
     await scene.memory.take_back(third, alice.chat_id)
     assert (await scene.memory.working_memory(alice)).user == {"city": "Hangzhou", "cat": "Tom"}
@@ -231,6 +241,58 @@ async def test_a_question_takes_along_whatever_answers_it_once_more(
     assert cards <= scene.to_withdraw()
 
 
+async def test_what_another_pressed_goes_with_its_list_and_with_what_is_known_of_it(
+    scene: Scene, group: Group
+) -> None:
+    bob, carol = group.turn("bob"), group.turn("carol")
+    said, reads = group.message("said"), group.message("reads")
+    pressed = Origin("button", said, "button")
+    await scene.turn(group.turn(), said, "Hello", "Ask me.")
+    await scene.memory.begin_turn(bob, turn_id=pressed.turn_id, content="/memory", origin=pressed)
+    await scene.items.list(bob, turn_id=pressed.turn_id)
+    await scene.answer(bob, pressed.turn_id, "Your facts")
+    await scene.memory.begin_turn(carol, turn_id=reads, content="What is that?")
+    text = {pressed.turn_id: "The caterpillars are green"}
+    assert await note_read_messages(scene.rpc, carol, reads, [pressed.turn_id], text)
+    await Withdrawals(scene.rpc).forget_turns()
+
+    await scene.memory.take_back(said, group.chat())
+
+    assert f"{pressed.turn_id}_card" in scene.to_withdraw()
+    assert not scene.knows(pressed.turn_id)
+
+
+async def test_nothing_is_known_any_more_of_what_an_edited_message_said(
+    scene: Scene, group: Group
+) -> None:
+    bob, said, reads = group.turn("bob"), group.message("said"), group.message("reads")
+    await scene.turn(group.turn(), said, "The caterpillars are green", "I see.")
+    await scene.memory.begin_turn(bob, turn_id=reads, content="What is that?")
+    text = {said: "The caterpillars are green"}
+    assert await note_read_messages(scene.rpc, bob, reads, [said], text)
+    assert scene.knows(said)
+
+    chat = group.chat()
+    assert await scene.memory.replace_message(said, chat, "They are red", "", by_turn=reads)
+
+    assert not scene.knows(said)
+
+
+async def test_what_a_button_asked_goes_too_where_its_answer_tells_what_was_taken_back(
+    scene: Scene, group: Group
+) -> None:
+    bob, source, asked = group.turn("bob"), group.message("source"), group.message("asked")
+    pressed = Origin("button", asked, "button")
+    await scene.turn(group.turn("alice", thread="a"), source, f"We buy from {scene.word}", "I see.")
+    await scene.turn(bob, asked, "What can you do?", "Ask me.")
+    told = f"{scene.word} is cheap"
+    await scene.turn(bob, pressed.turn_id, f"Is {told}?", told, given=[source], origin=pressed)
+
+    await scene.memory.take_back(source, group.chat())
+
+    assert scene.found() == set()
+
+
 async def test_what_comes_of_a_turn_that_was_taken_back_meanwhile_is_not_begun(
     scene: Scene, group: Group
 ) -> None:
@@ -258,29 +320,48 @@ async def test_a_question_that_was_taken_back_before_its_turn_begins_is_not_begu
     assert scene.found() == set()
 
 
+@pytest.mark.parametrize(("what", "state"), [("said", "cancelled"), ("source", "failed")])
 async def test_the_card_of_a_turn_that_is_written_after_it_was_taken_back_is_withdrawn(
-    scene: Scene, group: Group
+    scene: Scene, group: Group, what: str, state: str
 ) -> None:
     """It was answered while the memory was away, which heard of the taking back before."""
-    alice, turn_id = group.turn(), group.message("said")
+    alice, turn_id, source = group.turn(), group.message("said"), group.message("source")
+    question = scene.word if what == "said" else "Well?"
     card = {"chunk": 0, "content": scene.word, "status": "sent", "message_id": f"{turn_id}_card"}
     pending = {"chunk": 1, "content": scene.word, "status": "pending", "message_id": None}
-    await scene.memory.take_back(turn_id, alice.chat_id)
+    await scene.memory.take_back(group.message(what), alice.chat_id)
 
     restored = await scene.rpc.call(
         "restore_turn",
         {
             "p_turn_id": turn_id, **alice.identity(), "p_chat_id": alice.chat_id,
             "p_root_id": alice.root_id, "p_actor_name": "Alice", "p_tenant_key": alice.tenant_key,
-            "p_content": scene.word, "p_cards": json.dumps([card, pending]), "p_tool_calls": "[]",
+            "p_content": question, "p_cards": json.dumps([card, pending]), "p_tool_calls": "[]",
             "p_error": None, "p_asked_at": "2026-03-01T00:00:00Z", "p_answered_at": None,
+            "p_given": json.dumps([source]),
         },
         alice,
     )  # fmt: skip
 
-    assert restored == {"state": "cancelled"}
+    assert restored == {"state": state}
     assert scene.found() == set()
     assert f"{turn_id}_card" in scene.to_withdraw()
+
+
+async def test_a_card_that_is_still_written_is_withdrawn_with_its_question(
+    scene: Scene, group: Group
+) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    store = CardStore(scene.rpc)
+    await scene.memory.begin_turn(alice, turn_id=turn_id, content="When?")
+    card = await store.keep(
+        alice, turn_id=turn_id, card_id="card_1", reply_to=turn_id, in_thread=True
+    )
+    await store.mark_shown(card, group.message("live"))
+
+    await scene.memory.take_back(turn_id, alice.chat_id)
+
+    assert group.message("live") in scene.to_withdraw()
 
 
 async def test_a_running_turn_stores_nothing_any_more(scene: Scene, group: Group) -> None:
@@ -309,10 +390,15 @@ async def test_a_card_of_ours_that_somebody_withdraws_is_not_kept(
 ) -> None:
     alice, turn_id = group.turn(), group.message("said")
     await scene.turn(alice, turn_id, "Hello", f"Here is {scene.word}")
+    bob, asked = group.turn("bob", thread="another"), group.message("asked")
+    await scene.memory.begin_turn(bob, turn_id=asked, content="What was that?")
 
     await scene.memory.take_back(f"{turn_id}_card", alice.chat_id)
 
     assert scene.found() == set()
+    made = {"cards": ["As I said."], "source_ids": [turn_id]}
+    state, _ = await scene.memory.record_reply(bob, turn_id=asked, **made)
+    assert state == "open", "what was made of it meanwhile is made again"
     opened = await scene.memory.begin_turn(alice, turn_id=group.message("next"), content="so?")
     assert [m.content for m in opened.history] == ["Hello", "so?"]
 
@@ -470,10 +556,15 @@ async def test_what_was_noted_of_a_turn_goes_with_its_words(scene: Scene, group:
         "insert into agent_decisions (message_id, chat_id, actor_id, respond, reason, tier, cue)"
         " select id, chat_id, actor_id, true, 'explicit', 'none', %(word)s from agent_turns"
         " where id = %(turn)s",
+        "insert into chat_conversations (tenant_key, chat_id) values ('tenant', %(chat)s)",
+        "insert into chat_transcript (chat_id, tenant_key, message_id, author, author_id, content,"
+        " is_bot, timestamp) values (%(chat)s, 'tenant', %(turn)s || '_card', 'Bot', 'b', %(word)s,"
+        " true, 1)",
         "update agent_turns set shown = jsonb_build_object('heard', %(word)s::text)"
         " where id = %(turn)s",
     ):
-        scene.database.execute(statement.encode(), {"turn": turn_id, "word": scene.word})
+        given = {"turn": turn_id, "word": scene.word, "chat": alice.chat_id}
+        scene.database.execute(statement.encode(), given)
 
     await scene.memory.take_back(turn_id, alice.chat_id)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC
 from typing import Any
@@ -23,9 +24,12 @@ from memory.fallback.store_jobs import MissedTurn, StoreJobs
 from memory.models import StoredCard
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
+from memory.tables.cards import Withdrawals
 from memory.tables.derived import Summaries
+from memory.tables.items import ItemStore
 from memory.tables.notes import NoteStore
 from memory.tables.operations import Operations
+from tests.support.exchanges import deliver
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
@@ -194,6 +198,48 @@ async def test_a_taken_back_message_names_no_forgotten_person(
     await operations.forget_person(group.person("alice"))
     assert tables_with(connection, group.person("alice")) == set()
     assert "recalled_messages" in tables_with(connection, group.person("john"))
+
+
+async def test_what_feishu_still_lists_of_a_forgotten_person_is_not_told(
+    rpc: PostgresRpc, operations: Operations, group: Group
+) -> None:
+    await operations.forget_person(group.person("alice"))
+    listed = [
+        {"message_id": name, "author_id": group.person(name), "at_ms": 1}
+        for name in ("alice", "john")
+    ]
+    gone = await rpc.call("messages_gone", {"p_messages": json.dumps(listed)}, None)
+    assert gone == ["alice"]
+
+
+async def test_a_card_that_lists_what_was_kept_is_withdrawn_and_imports_name_nobody_forgotten(
+    connection: psycopg.Connection, rpc: PostgresRpc, operations: Operations, group: Group
+) -> None:
+    alice, john, listed = group.p2p("alice"), group.turn("john"), group.message("listed")
+    await MemoryStore(rpc).begin_turn(alice, turn_id=listed, content="/memory")
+    await ItemStore(rpc).list(alice, turn_id=listed)
+    await MemoryStore(rpc).record_reply(alice, turn_id=listed, cards=["Your facts"])
+    await deliver(MemoryStore(rpc), alice, listed, ["Your facts"])
+    await Withdrawals(rpc).forget_turns()
+    await _turn(rpc, john, group.message("asks"), "When?")
+    connection.execute(
+        "with i as (insert into chat_imports (tenant_key, chat_id, chat_type, until)"
+        " values ('tenant', %s, 'group', now()) returning id)"
+        " insert into imported_messages (id, sent_at, import_id, tenant_key, message_id, author_id,"
+        " author_name, content) select -1, now(), id, 'tenant', 'om_past', %s, 'Alice', '' from i",
+        [john.chat_id, alice.actor_id],
+    )
+    connection.execute(
+        "update agent_turns set shown = %s where id = %s",
+        [json.dumps({"imported": [["om_past", "Alice"]]}), group.message("asks")],
+    )
+
+    await operations.forget_person(alice.actor_id)
+
+    due = connection.execute("select message_id from agent_withdrawals").fetchall()
+    assert due == [(f"{listed}_card0",)]
+    named = "select from agent_turns where shown ? 'imported'"
+    assert connection.execute(named).fetchall() == []
 
 
 async def test_others_keep_what_is_theirs(

@@ -47,6 +47,16 @@ def test_beside_a_turn_its_answer_is_not_noted(
     assert row == (noted,)
 
 
+def test_what_tells_one_source_is_kept_in_other_numbers_than_what_tells_another(
+    database: psycopg.Connection,
+) -> None:
+    query = "select bot_private.keyed_hashes(%s, '{caterpillars}')"
+    one, again, other = (
+        database.execute(query, [source]).fetchone() for source in ("om_1", "om_1", "om_2")
+    )
+    assert one == again != other
+
+
 def test_ids_of_feishu_are_kept_as_numbers_and_told_as_they_were(
     database: psycopg.Connection,
 ) -> None:

@@ -74,6 +74,45 @@ def test_imported_history_has_no_new_reader(database: psycopg.Connection) -> Non
     assert min(seen["privately"], seen["in the group"], seen["found"]) > COUNT
 
 
+def test_an_import_is_read_from_when_its_readers_are_known_to_have_been_there(
+    database: psycopg.Connection,
+) -> None:
+    def since(person: str | None) -> str:
+        query = "select bot_private.import_since(%s, %s)::date::text"
+        [day] = database.execute(query, [import_id, person]).fetchone() or [""]
+        return str(day)
+
+    with database.transaction(force_rollback=True):
+        [import_id] = database.execute(
+            "insert into chat_imports (tenant_key, chat_id, chat_type, until)"
+            " values ('t', 'oc_past', 'group', now()) returning id"
+        ).fetchone() or [0]
+        for person, joined, left in (
+            ("early", None, None), ("late", "2026-03-01", None), ("gone", "2026-06-01", "now"),
+        ):  # fmt: skip
+            database.execute(
+                "insert into chat_members (tenant_key, chat_id, open_id, joined_at, left_at)"
+                " values ('t', 'oc_past', %s, %s, %s)",
+                [person, joined, left],
+            )
+            database.execute(
+                "insert into bot_private.import_members values (%s, %s, '2026-01-01')",
+                [import_id, person],
+            )
+
+        assert [since(one) for one in ("early", "late")] == ["2026-01-01", "2026-03-01"]
+        assert [since(one) for one in ("gone", "a stranger")] == ["infinity"] * 2
+        for read_at, day in (("yesterday", "infinity"), ("now", "2026-03-01")):
+            database.execute(
+                "insert into chats (tenant_key, chat_id, members_read_at)"
+                " values ('t', 'oc_past', %s::timestamptz - interval '1 hour')"
+                " on conflict (tenant_key, chat_id) do update"
+                " set members_read_at = excluded.members_read_at",
+                [read_at],
+            )
+            assert since(None) == day
+
+
 @pytest.mark.parametrize("rule", BREAKS)
 def test_a_rule_that_is_broken_is_caught(database: psycopg.Connection, rule: str) -> None:
     function, part, instead = BREAKS[rule]

@@ -128,6 +128,12 @@ def test_where_newcomers_see_nothing_earlier_the_group_is_told_what_all_its_memb
     assert readable(hidden, ALICE, GROUP) == {BEFORE, AFTER}
 
 
+def test_what_another_tenant_hides_in_a_chat_of_that_id_is_told(hidden: psycopg.Connection) -> None:
+    hidden.execute("update chat_rules set tenant_key = 'another'")
+
+    assert readable(hidden, ALICE, GROUP) == {BEFORE, AFTER}
+
+
 def test_where_nobody_knows_who_joined_nothing_earlier_is_told(hidden: psycopg.Connection) -> None:
     hidden.execute("update chats set members_read_at = now() - interval '25 hours'")
 

@@ -22,7 +22,7 @@ from tests.support.access_rules import (
     TABLES,
     VIEWS,
 )
-from tests.support.actors import ACTORS, ALICE, CARL, HERE, TENANT, become
+from tests.support.actors import ACTORS, ALICE, CARL, HERE, TENANT, Actor, become
 from tests.support.attacks import HOSTED_DEFAULTS, VERBS, found, open_doors, seed
 from tests.support.postgres import Server
 from tests.support.sql_files import access
@@ -228,6 +228,29 @@ def test_in_p2p_no_conversation_is_begun_about_anybody_else(world: psycopg.Conne
     with world.transaction(force_rollback=True):
         become(world, ACTORS["member in p2p"])
         world.execute(insert, {"root": "three", "who": CARL, "tenant": TENANT})
+
+
+def test_a_call_names_whom_its_token_is_of_and_about_and_its_place(
+    world: psycopg.Connection,
+) -> None:
+    actor = ACTORS["subject here"]
+    own = actor.claim("sub"), actor.claim("actor"), f"feishu:{HERE}:om_1"
+    other = CARL, CARL, "feishu:oc_elsewhere:om_1"
+    for place in range(4):
+        named = tuple(other[i] if i == place else own[i] for i in range(3))
+        refused = pytest.raises(psycopg.DatabaseError, match="identity")
+        with world.transaction(force_rollback=True):
+            become(world, actor)
+            with nullcontext() if named == own else refused:
+                world.execute("select bot_private.require_identity(%s, %s, %s)", named)
+
+
+def test_the_token_of_a_turn_is_no_user_of_auth(world: psycopg.Connection) -> None:
+    user = "6f1d2c5e-0b6a-5f0e-9a53-0d7f5b1c4e88"
+    for claims, expected in (({"sub": user}, user), ({"sub": user, "actor": ALICE}, None)):
+        with world.transaction(force_rollback=True):
+            become(world, Actor("authenticated", claims))
+            assert world.execute("select token_auth_user()::text").fetchone() == (expected,)
 
 
 @pytest.mark.parametrize("kind", ["reminder", "digest"])

@@ -16,20 +16,23 @@ import pytest
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.events import RetractedMessage
-from bot.feishu.models import RawMessage
+from bot.feishu.models import RawMessage, SentMessage
+from bot.feishu.other_events import CommentPlace
 from bot.listening.transcript import HeldTranscript, HeldTranscripts
 from bot.outbox.retractions import handle_retraction, withdraw_card, withdraw_cards
 from bot.queue.inbox import Inbox
 from bot.queue.operator_actions import QueueOperations
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
+from memory.receipts import ReceiptStore
 from memory.rpc import Rpc
-from memory.scope import AgentMemoryContext
+from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
 _APP = "cli_test"
+ASKED = "When do we harvest the plums?"
 
 
 @dataclass
@@ -74,6 +77,17 @@ class Platform:
     async def patch_card(self, message_id: str, content: str) -> None:
         self.notices.append(message_id)
 
+    async def send(self, to: str, *_: Any, **__: Any) -> SentMessage:
+        self.notices.append(to)
+        return SentMessage("om_notice", to, "", "", 0)
+
+    @property
+    def comments(self) -> Platform:
+        return self
+
+    async def remove(self, place: CommentPlace, reply_id: str) -> None:
+        del self.chats[f"{place.comment_id} {reply_id}"]
+
 
 @dataclass
 class Worker:
@@ -103,7 +117,7 @@ async def answer(store: MemoryStore, where: AgentMemoryContext, turn: str, card:
 
 
 async def sent_answer(store: MemoryStore, where: AgentMemoryContext, turn: str, card: str) -> None:
-    await store.begin_turn(where, turn_id=turn, content="When?")
+    await store.begin_turn(where, turn_id=turn, content=ASKED)
     await store.record_reply(where, turn_id=turn, cards=["Now."])
     await store.mark_sent(where, turn_id=turn, chunk=0, content="Now.", message_id=card)
 
@@ -136,7 +150,7 @@ async def test_a_card_that_arrives_after_its_question_was_taken_back_is_withdraw
     worker = Worker(PostgresRpc(pool), platform)
     alice, turn, card = group.turn("alice"), group.message("asked"), group.message("card")
     store = MemoryStore(worker.rpc)
-    await store.begin_turn(alice, turn_id=turn, content="When?")
+    await store.begin_turn(alice, turn_id=turn, content=ASKED)
     await store.record_reply(alice, turn_id=turn, cards=["Now."])
     await store.take_back(turn, alice.chat_id)
 
@@ -160,21 +174,42 @@ async def test_a_retraction_reaches_the_chat_the_queue_and_what_the_worker_holds
     worker = Worker(PostgresRpc(pool), platform, settings, queue=QueueOperations(database_url))
     alice, turn, card = group.turn("alice"), group.message("asked"), group.message("card")
     platform.chats = {card: alice.chat_id}
+    alone = group.p2p("alice")
+    await worker.store.begin_turn(alone, turn_id=group.message("alone"), content=ASKED)
     await sent_answer(worker.store, alice, turn, card)
     payload = {"event": {"message": {"message_id": turn, "chat_id": alice.chat_id}}}
     with closing(Inbox(database_url)) as inbox:
         inbox.enqueue(turn, payload, lock=None, received_ms=1)
-    line = [turn, None, "Alice", alice.actor_id, "When?", 1, False, False, ""]
+    line = [turn, None, "Alice", alice.actor_id, ASKED, 1, False, False, ""]
     heard = {"messages": [line], "topics": {}, "answered": [], "mark": {"last": 1}}
     chat = {"channel_id": alice.chat_id, "started_at": 0, "last_activity": 1, "quiet": False}
     worker.transcripts.conversation(alice.tenant_key, HeldTranscript(), {**heard, **chat})
 
     await handle_retraction(cast(Services, worker), RetractedMessage(turn, alice.chat_id))
 
+    receipts = await ReceiptStore(worker.rpc).own(alice.actor_id, alice.tenant_key, limit=9)
     await pool.close()
+    assert [receipt.fields["kind"] for receipt in receipts] == ["retraction"]
+    assert platform.notices == [alice.actor_id], "the same words stay elsewhere"
     assert platform.chats == {}
     assert QueueOperations(database_url).unfinished_jobs() == []
     assert worker.transcripts.of(alice.tenant_key, alice.chat_id) == HeldTranscript()
+
+
+async def test_an_answer_in_a_document_is_withdrawn_there(database_url: str) -> None:
+    pool = connection_pool(database_url, size=2)
+    await pool.open()
+    platform = Platform({"c1 r2": "doc:doccn:c1"})
+    worker = Worker(PostgresRpc(pool), platform)
+    here = memory_context(
+        chat_id="doc:doccn:c1", root="", subject="ou_ann", actor="ou_ann", tenant_key="tenant"
+    )
+    await answer(worker.store, here, "comment:docx:r1", "comment:docx:r2")
+
+    await withdraw_cards(cast(Services, worker))
+
+    await pool.close()
+    assert platform.chats == {}
 
 
 async def test_a_card_that_one_person_sees_is_taken_from_them() -> None:

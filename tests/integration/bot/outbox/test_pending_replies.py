@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
@@ -18,8 +19,9 @@ from bot.answering.unfinished_turns import send_pending_replies
 from bot.feishu import cards
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.models import RawMessage, SentMessage
-from bot.outbox.delivery import Target
+from bot.outbox.delivery import Delivered, Target
 from bot.outbox.finding import OutcomeUnknown
+from bot.outbox.foot import AnswerFooter
 from bot.outbox.sending import After, Outcome, Outgoing, send
 from bot.people.people_directory import People
 from bot.process.concurrency import cancel_tasks
@@ -27,8 +29,8 @@ from bot.queue.consumer import Lease
 from bot.queue.table import JobTable
 from bot.services import Services
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.models import Origin
-from memory.rpc import Rpc
+from memory.models import ANSWERED_OUTCOME, Origin, TurnOutcome
+from memory.rpc import Rpc, Statement
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.tables.cards import CardStore, NewButton
@@ -119,12 +121,20 @@ class Worker:
             minutes, minutes, turn_id,
         )  # fmt: skip
 
-    async def send(self, turn_id: str, *, maybe_sent_ms: int = 0, **options: Any) -> Outcome:
+    async def send(
+        self,
+        turn_id: str,
+        *,
+        maybe_sent_ms: int = 0,
+        instead: Target | None = None,
+        around: Mapping[str, Any] = MappingProxyType({}),
+        **options: Any,
+    ) -> Outcome:
         """Sends what is pending of the reply, as its job does."""
         context = self.contexts[turn_id]
         turn = await self.store.begin_turn(context, turn_id=turn_id, content="When?")
         target = Target(turn_id, context.chat_id, in_thread=True)
-        out = Outgoing(context, turn_id, turn.reply, target, {}, since_ms=maybe_sent_ms)
+        out = Outgoing(context, turn_id, turn.reply, target, {}, instead, maybe_sent_ms, **around)
         return await send(cast(Services, self), out, **options)
 
     def rows(self, query: str, *params: object) -> list[Any]:
@@ -296,6 +306,59 @@ async def test_of_several_cards_only_those_that_are_missing_are_sent(worker: Wor
 
     uuids = [call["uuid"] for call in worker.feishu.named("reply")]
     assert uuids == [cards.reply_uuid(turn_id, chunk) for chunk in (0, 1, 1)]
+
+
+@pytest.mark.parametrize(("code", "is_sent"), [(230011, True), (230002, False)])
+async def test_an_answer_goes_to_the_chat_where_its_question_is_gone_and_the_chat_is_not(
+    worker: Worker, code: int, is_sent: bool
+) -> None:
+    turn_id = await worker.pending(minutes=5)
+    worker.feishu.refuse("reply", FeishuError(code))
+    chat = Target("", worker.contexts[turn_id].chat_id, in_thread=False)
+
+    outcome = await worker.send(turn_id, instead=chat)
+
+    assert outcome.state == ("sent" if is_sent else "failed")
+    assert bool(worker.feishu.named("send")) is is_sent
+
+
+async def test_the_question_stands_above_the_first_card_and_the_foot_below_the_last(
+    worker: Worker,
+) -> None:
+    turn_id = await worker.pending("One", "Two", "Three", minutes=5)
+    await worker.send(turn_id, around={"asked": "When?", "foot": AnswerFooter("en", 7.0)})
+
+    sent = [call["content"] for call in worker.feishu.named("reply")]
+    assert ["When?" in card for card in sent] == [True, False, False]
+    assert ["Took 7.0 s" in card for card in sent] == [False, False, True]
+
+
+async def test_how_a_reply_ends_its_turn(worker: Worker) -> None:
+    states = ("sent", "failed", "cancelled", "duplicate")
+    ends = [Outcome(state, reason="gone").ended(ANSWERED_OUTCOME) for state in states]
+    undelivered, taken_back = TurnOutcome("undelivered", "gone"), TurnOutcome("taken_back")
+    assert ends == [ANSWERED_OUTCOME, undelivered, taken_back, None]
+
+
+async def test_what_follows_a_reply_is_queued_with_the_end_of_its_job(worker: Worker) -> None:
+    look_up = Statement("select 1")
+    async with leased(worker) as lease:
+        end = lease.ending()
+        assert After(lease, lambda: look_up).statement() == end.then(look_up)
+        assert After(lease, lambda: None).statement() == end
+        assert After(None, lambda: look_up).statement() == look_up
+        assert After(None, lambda: None).statement() is None
+
+
+async def test_the_group_is_told_of_each_card_that_is_sent(worker: Worker) -> None:
+    turn_id, told = await worker.pending("One", "Two", minutes=5), []
+
+    async def tell(delivery: Delivered) -> None:
+        told.append(delivery.content)
+
+    await worker.send(turn_id, tell=tell)
+
+    assert told == ["One", "Two"]
 
 
 async def test_when_the_question_is_taken_back_no_further_card_is_sent(worker: Worker) -> None:

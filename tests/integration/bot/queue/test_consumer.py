@@ -226,6 +226,27 @@ async def test_a_job_whose_database_goes_away_runs_again_at_once_and_counts_no_a
     assert not [1 for more, gap in zip(counted, gaps, strict=False) if more and gap < 1.5]
 
 
+async def test_a_job_that_has_ended_is_not_run_again_when_the_database_goes_away(
+    database_url: str,
+) -> None:
+    runs = 0
+
+    async def handle(lease: Lease) -> None:
+        nonlocal runs
+        runs += 1
+        lease.note_end(await consumer._table.end(lease.job, lease.worker))
+        await cut_off(consumer, database_url)
+
+    async def is_idle(_: str) -> bool:
+        return runs > 0 and not consumer._running
+
+    async with working(database_url, handle) as consumer:
+        await enqueue(database_url, "m")
+        await until(is_idle, database_url, True)
+
+    assert runs == 1
+
+
 async def test_a_job_that_may_have_sent_something_is_put_back_with_that_note_first(
     database_url: str,
 ) -> None:
@@ -563,7 +584,8 @@ async def test_a_worker_that_was_replaced_leaves_its_jobs_to_the_others(database
         """
         with psycopg.connect(database_url, autocommit=True) as connection:
             connection.execute(replaced.encode())
-        await cancelled.wait()
+        async with asyncio.timeout(20):
+            await cancelled.wait()
         await until(rows, database_url, ["waiting"])
 
     assert await rows(database_url) == ["waiting"]

@@ -51,6 +51,18 @@ async def test_an_event_is_in_a_workers_hands_as_soon_as_it_is_accepted(database
     await presence.end()
 
 
+async def test_a_worker_hears_at_once_which_turn_is_to_stop(database_url: str) -> None:
+    stops: asyncio.Queue[str] = asyncio.Queue()
+    hearing = Hearing(lambda: None, lambda _: None, stops.put_nowait)
+    presence, inbox = Presence(database_url, hearing, places=0), Inbox(database_url)
+    await presence.begin()
+    await asyncio.to_thread(inbox.stop_turn, "om_1")
+    async with asyncio.timeout(20):
+        assert await stops.get() == "om_1"
+    await presence.end()
+    inbox.close()
+
+
 async def test_what_was_handed_over_runs_and_ends_without_being_taken(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

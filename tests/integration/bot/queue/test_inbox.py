@@ -6,6 +6,7 @@ import select
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from selectors import EVENT_READ, EVENT_WRITE
 
 import psycopg
@@ -177,6 +178,22 @@ def test_two_deliveries_of_one_event_that_are_stored_together_are_one(
         other.rollback()
 
     assert sorted(call.result() for call in calls) == [False] * 7 + [True]
+
+
+def test_events_that_are_stored_together_are_given_up_when_the_first_of_them_has_to_be(
+    inbox: Inbox, database_url: str
+) -> None:
+    now = time.monotonic()
+    events = [
+        replace(inbox.arrival(f"message:om_{wait_s}", {}, 0, None, None), until=now + wait_s)
+        for wait_s in (0.3, 60.0)
+    ]
+    with psycopg.connect(database_url) as other:
+        other.execute("lock table feishu_bot.inbox in access exclusive mode")
+        with pytest.raises(QueueUnavailable) as refusal:
+            inbox._enqueue(events)
+
+    assert isinstance(refusal.value.__cause__, NoAnswer), "before the server gives up"
 
 
 def test_a_loop_that_stores_events_itself_learns_which_of_them_are_new(inbox: Inbox) -> None:

@@ -21,9 +21,10 @@ from bot.outbox.buttons import (
     pressed_id,
     reply_of,
     toast,
+    with_danger_marks,
 )
 from bot.text.follow_ups import MOST_COLUMNS, MOST_FOLLOW_UPS
-from memory.models import CardButton
+from memory.models import CardButton, StoredCard
 from memory.tables.cards import NewButton, new_button_id
 from tests.support.cards import card_bytes
 from tests.support.rows import every_row
@@ -187,3 +188,29 @@ def test_every_verdict_has_a_toast_in_both_languages(kind: Any) -> None:
 
     assert shown["type"] in ("info", "success", "error", "warning")
     assert shown["content"] == f"{shown['i18n']['zh_cn']} / {shown['i18n']['en_us']}"
+
+
+@every_row(
+    ("name", "patch", "ok", "forgets"),
+    [
+        ("update_working_memory", {"city": None}, True, True),
+        ("update_working_memory", {"city": "Paris"}, True, False),
+        ("update_working_memory", {"city": None}, False, False),
+    ],
+)
+def test_an_answer_whose_tools_deleted_something_keeps_no_words(
+    name: str, patch: dict[str, Any], ok: bool, forgets: bool
+) -> None:
+    call = {"name": name, "arguments": {"patch": patch}, "ok": ok}
+    answer = AgentAnswer("Done.", tool_calls=(call,))
+    assert reply_of(answer, chat_type="p2p", language="en").forgets is forgets
+
+
+def test_only_the_buttons_that_do_harm_look_dangerous() -> None:
+    safe, harmful = (
+        NewButton(text, "confirm", {}, "p2p", 60, danger=text == "Forget")
+        for text in ("Keep", "Forget")
+    )
+    shown = tuple(CardButton(one.id, one.label) for one in (safe, harmful))
+    [card] = with_danger_marks([StoredCard(0, "Sure?", "pending", buttons=shown)], [safe, harmful])
+    assert [one.danger for one in card.buttons] == [False, True]

@@ -11,7 +11,7 @@ from bot.feishu.cards import Button, reply_uuid
 from bot.feishu.client import FeishuClient
 from bot.feishu.errors import FeishuError, Unreachable
 from bot.feishu.models import SentMessage
-from bot.outbox.delivery import Aside, Delivered, Undeliverable, deliver
+from bot.outbox.delivery import Aside, Delivered, Target, Undeliverable, deliver
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +38,15 @@ class Sent:
     async def send(self, to: str, kind: str, *, msg_type: str, content: str, uuid: str) -> Any:
         id = self._answer("p2p", (to, kind, msg_type, uuid))
         return SentMessage(id)
+
+    async def patch_card(self, message_id: str, card: str) -> None:
+        self._answer("in place", message_id)
+
+    async def reply(self, message_id: str, *, msg_type: str, **_: Any) -> Any:
+        return SentMessage(self._answer("reply", msg_type), "oc_1", "", "", 0)
+
+    async def upload_file(self, name: str, data: bytes) -> str:
+        return self._answer("upload", name)
 
 
 async def shown(sent: Sent, target: Aside, content: str = "psst") -> Delivered:
@@ -94,3 +103,27 @@ async def test_a_card_that_is_refused_goes_simpler_and_in_the_end_as_plain_text(
         uuids = [uuid for _, (*_, uuid) in sent.calls]
         assert (delivered.content, sent.calls[-1][1][2]) == (content, kind)
         assert uuids == [reply_uuid("om_q", 0, version) for version in range(refusals + 1)]
+
+
+async def answered(sent: Sent, chunk: int = 0, **more: Any) -> list[str]:
+    """The ways that an answer goes which is to stand in place of a card."""
+    target = Target("om_card", "oc_1", in_thread=False, in_place=True)
+    client = cast(FeishuClient, sent)
+    await deliver(client, target, turn_id="t", chunk=chunk, content="Now.", names={}, **more)
+    return [way for way, _ in sent.calls]
+
+
+async def test_the_first_card_takes_the_place_of_another_while_that_can_be_changed() -> None:
+    assert await answered(Sent()) == ["in place"]
+    assert await answered(Sent([FeishuError(230031)])) == ["in place", "reply"]
+    assert await answered(Sent(), chunk=1) == ["reply"]
+
+
+async def test_a_file_that_feishu_does_not_take_is_named_and_an_outage_is_waited_for() -> None:
+    file = {"name": "plan.txt", "kind": "txt", "content": "by foot"}
+    taken, refused, busy = Sent(), Sent([FeishuError(234006)]), Sent([FeishuError(99991400)])
+    assert await answered(taken, chunk=1, file=file) == ["upload", "reply"]
+    assert await answered(refused, chunk=1, file=file) == ["upload", "reply"]
+    assert (taken.calls[-1], refused.calls[-1]) == (("reply", "file"), ("reply", "text"))
+    with pytest.raises(FeishuError):
+        await answered(busy, chunk=1, file=file)

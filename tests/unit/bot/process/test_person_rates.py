@@ -144,6 +144,16 @@ def test_what_could_not_be_shared_is_shared_later() -> None:
     assert [row["requests"] for row in rates.take_unshared()] == [2]
 
 
+def test_who_asked_for_far_too_much_elsewhere_is_not_forgotten_until_that_is_made_up_for() -> None:
+    rates = PersonRates(4)
+    rates.take(ALICE, 0.0)
+    rates.take_unshared()
+    rates.hear([{"tenant_key": "t", "open_id": "ou_alice", "level": -1000, "at_ms": 0}])
+    for now in (0.0, 600.0):
+        rates.forget_idle(now)
+    assert not rates.take(ALICE, 601.0)
+
+
 def test_who_has_been_told_that_it_is_too_much_is_known_until_there_is_room() -> None:
     rates = PersonRates(60)
     assert not rates.knows_refusal(ALICE, 0.0)

@@ -56,6 +56,15 @@ def test_after_a_day_it_is_given_up() -> None:
     assert late == RunAgain(0.0, note={"given_up": "away"})
 
 
+def test_what_an_operator_tries_again_has_a_day_from_then_on() -> None:
+    old = job(waited_s=9 * DAY_S, retried_ms=int(NOW_S * 1000))
+    assert after_failure(old, Later("away"), NOW_S) == RunAgain(2)
+
+
+def test_what_a_failure_notes_is_kept_with_the_job() -> None:
+    assert after_failure(job(), Later("away", note={"page": 3}), NOW_S).note == {"page": 3}
+
+
 def test_what_retrying_cannot_cure_is_tried_once_more_and_then_given_up() -> None:
     first = after_failure(job(attempt=7), KeyError("text of somebody"), NOW_S)
     assert isinstance(first, RunAgain)
