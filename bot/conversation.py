@@ -193,13 +193,11 @@ class ResponseDecider:
         judge: Judge | None = None,
         *,
         judge_seconds: float = JUDGE_SECONDS,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bot_open_id = bot_open_id
         self._window_ms = int(followup_window_seconds * 1000)
         self._judge = judge
         self._judge_seconds = judge_seconds
-        self._monotonic = monotonic
 
     async def should_start_conversation(
         self, message: IncomingMessage, budget: BotBudget | None = NOTHING_SPENT
@@ -241,7 +239,7 @@ class ResponseDecider:
         conversation: ChannelConversation,
         so_far: Decision,
     ) -> Decision:
-        start_s = self._monotonic()
+        start_s = time.monotonic()
         try:
             async with asyncio.timeout(self._judge_seconds):
                 answer = await judge(records_before(message, conversation.messages), message)
@@ -256,7 +254,7 @@ class ResponseDecider:
             reason=Reason.LLM_JUDGE,
             tier="judge",
             verdict=verdict,
-            judge_ms=int((self._monotonic() - start_s) * 1000),
+            judge_ms=int((time.monotonic() - start_s) * 1000),
         )
 
 

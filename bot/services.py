@@ -24,10 +24,15 @@ from bot.listening.transcript import HeldTranscripts
 from bot.people.membership import Membership
 from bot.people.people_directory import AuthorNames, BotIdentity, People
 from bot.people.personal_access import PersonalAccess
-from bot.process.usage import DailyTokenLimit, MonthlyQuota, PendingTurnRecords, UsageCounter
+from bot.process.usage import (
+    DailyTokenLimit,
+    MonthlyQuota,
+    PendingTurnRecords,
+    PersonRates,
+    UsageCounter,
+)
 from bot.queue.consumer import PerUserSemaphore
 from bot.queue.operator_actions import QueueOperations
-from bot.queue.person_rates import Asker, PersonRates
 from bot.settings import Settings
 from memory.rpc import Rpc, Statement
 from memory.scope import AgentMemoryContext, FeishuPerson
@@ -72,7 +77,7 @@ class Services:
     rates: PersonRates = field(default_factory=PersonRates)
     shares: PerUserSemaphore = field(default_factory=PerUserSemaphore)
     # whether this worker is to tell a person that requests are skipped
-    tells_of_rate: Callable[[Asker], Awaitable[bool]] | None = None
+    tells_of_rate: Callable[[FeishuPerson], Awaitable[bool]] | None = None
     stops: Stops = field(default_factory=Stops)  # the turns that run in this worker
     # whether a turn was asked to stop before this worker had it; raises `QueueUnavailable`
     is_stopped: Callable[[str], Awaitable[bool]] | None = None

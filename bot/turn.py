@@ -200,6 +200,7 @@ async def _open(
             recall=recall_at_opening(services, turn),
             elsewhere=follow_up.is_possible(turn),
             origin=turn.origin,
+            quotes=turn.request.quotes,
             **opening_args(turn.chat, turn.heard, transcript),
         )
 

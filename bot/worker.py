@@ -59,9 +59,8 @@ from bot.outbox.retractions import (
 from bot.process import metrics, plan
 from bot.process.concurrency import cancel_tasks, room_to_begin, turn_capacity
 from bot.process.metrics import LoopWatch
-from bot.process.outages import Interruptions
 from bot.process.plan import RunDirectory
-from bot.queue.connections import database_url, require_migrated
+from bot.queue.connections import Interruptions, database_url, require_migrated
 from bot.queue.consumer import Consumer, Handlers, Lease
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import (
@@ -122,7 +121,8 @@ async def handle_job(services: Services, lease: Lease) -> None:
             metrics.MEMORY_ERRORS.labels(error=type(exc).__name__).inc()
         log.error("job.failed", error=type(exc).__name__, code=getattr(exc, "code", None))
         if passes_by_itself(exc):
-            raise Later(type(exc).__name__, wait_s=retry_after_s(exc)) from exc
+            reason = f"feishu {exc.code}" if isinstance(exc, FeishuError) else type(exc).__name__
+            raise Later(reason, wait_s=retry_after_s(exc)) from exc
         raise
     except Exception as exc:
         # The frames only: the message of an unforeseen exception may hold people's words.

@@ -19,6 +19,7 @@ SECTION_OVERHEAD = 20  # the heading that introduces one text section
 REPLY_OVERHEAD = 3  # opens the answer and is counted with the prompt
 OMISSION = "…"  # stands where lines of a text were left out
 _TIME_COST = 12  # when a message was said
+_REPLY_COST = 6  # that it replies to an earlier line
 _STALE_COST = 10  # that it rests on something since replaced
 
 # Every repetition is bounded, so hostile input cannot make a pattern backtrack far.
@@ -170,7 +171,9 @@ class PromptMessage:
 
     `exchanges` are what the tools did before an assistant's message. `at` is when it was said, if
     the prompt tells that. `is_stale`: an answer that rests on a statement which was replaced since.
-    What `stays` is dropped last: the asker's own exchanges and the root of the thread.
+    `replies_to` is the beginning of the line that it replies to, with its author, where that line
+    does not stand right before it. What `stays` is dropped last: the asker's own exchanges and the
+    root of the thread.
     """
 
     role: Literal["user", "assistant"]
@@ -179,6 +182,7 @@ class PromptMessage:
     exchanges: tuple[ToolExchange, ...] = ()
     at: str = ""
     is_stale: bool = False
+    replies_to: str = ""
     stays: bool = True
 
 
@@ -334,6 +338,7 @@ def _message_costs(history: tuple[PromptMessage, ...], room: int) -> list[int]:
 def _message_cost(message: PromptMessage) -> int:
     author = estimate_tokens(message.author) + 1 if message.author else 0
     remarks = (_TIME_COST if message.at else 0) + (_STALE_COST if message.is_stale else 0)
+    remarks += estimate_tokens(message.replies_to) + _REPLY_COST if message.replies_to else 0
     exchanges = sum(map(exchange_cost, message.exchanges))
     return estimate_tokens(message.content) + author + remarks + exchanges + MESSAGE_OVERHEAD
 

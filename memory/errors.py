@@ -125,7 +125,12 @@ class NotTheSamePerson(AuthUsersError):
 
 
 class ServerRefused(Exception):
-    """The embedded Postgres cannot run safely here; the message is one sentence for operators."""
+    """The embedded Postgres cannot run safely here; the message is one sentence for operators, `zh`
+    the same in Chinese."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.zh = zh
 
 
 _OURS: dict[str, type[StoreError]] = {

@@ -105,9 +105,9 @@ def pending_steps(database_url: str, *, folder: Path = FOLDER) -> list[str]:
     return [step.name for step in _missing(_read_ledger(database_url), folder)]
 
 
-def newer_steps(database_url: str, *, folder: Path = FOLDER) -> list[str]:
+def newer_steps(database_url: str) -> list[str]:
     """Names of the numbered files that a newer version has applied to this database."""
-    known_steps = {step.name for step in read_numbered(folder)}
+    known_steps = {step.name for step in read_numbered(FOLDER)}
     recorded_steps = _read_ledger(database_url)
     return sorted(
         name for name in recorded_steps if re.match(r"\d+_", name) and name not in known_steps

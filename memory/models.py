@@ -46,7 +46,8 @@ OUTCOME_KINDS: tuple[OutcomeKind, ...] = get_args(OutcomeKind)
 class StoredMessage:
     """One line of a place; an answer of several cards is one. `command`: it, or what it answers, is
     a command, which a model is not told. `by_bot`: another bot wrote it. A line that nobody
-    addressed to this bot has a negative `id`. `actor_id` is the author, of an answer the asker."""
+    addressed to this bot has a negative `id`. `actor_id` is the author, of an answer the asker.
+    `replies_to` is the message that it quotes, or the root of its thread."""
 
     id: int
     role: Literal["user", "assistant"]
@@ -58,6 +59,7 @@ class StoredMessage:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     command: bool = False
     by_bot: bool = False
+    replies_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

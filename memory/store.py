@@ -65,6 +65,7 @@ class MemoryStore:
         recall: Mapping[str, object] | None = None,
         elsewhere: bool = False,
         origin: Origin = MESSAGE_ORIGIN,
+        quotes: str = "",
     ) -> OpenTurn:
         """Begins the turn `turn_id`, or finds it as an earlier attempt left it. The id is the
         Feishu message's, unless the turn has another `origin`.
@@ -81,7 +82,7 @@ class MemoryStore:
         the summary of earlier messages, and `fold_due` is set when so many messages are in neither;
         0 leaves out both. `recall` is made by
         `memory.recall.passages.recall_at_once`. `elsewhere` asks whether the sender can read in
-        other places.
+        other places. `quotes` is the message that the question replies to.
         """
         return _turn_of_row(
             await self._call(
@@ -99,6 +100,7 @@ class MemoryStore:
                 p_asked_ms=asked_ms or None,
                 **({"p_recall": as_json(recall)} if recall else {}),
                 **({"p_elsewhere": True} if elsewhere else {}),
+                **({"p_quotes": quotes} if quotes else {}),
                 **origin.params(),
                 p_short=True,
             )

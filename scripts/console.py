@@ -17,7 +17,7 @@ import psycopg
 
 from bot.operations.console.context import Sessions
 from bot.queue.connections import check_database, database_url, require_migrated
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.looking import explain
 from bot.settings import Settings, SettingsError, load_existing
 from bot.text.languages import Sentence
 from scripts.operating.arguments import add_language, language, parser, run_script
@@ -46,7 +46,7 @@ async def _invite(given: argparse.Namespace) -> int:
         require_migrated(url)
         key = Sessions(url).invite(admin)
     except psycopg.Error as exc:
-        raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
+        raise explain(url, exc) from exc
     said = Sentence(
         f"Open this link within ten minutes; it works once and signs you in as {admin}:",
         f"请在十分钟内打开，只能用一次，登录身份：{admin}",

@@ -33,7 +33,7 @@ from rich.text import Text
 
 from bot.operations.doctor import health
 from bot.operations.doctor.result import Check
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.looking import DatabaseTrouble
 from bot.queue.operator_actions import QueueDepth
 from bot.settings import load_existing, read
 from bot.text.languages import Language, Sentence
@@ -56,6 +56,7 @@ from scripts.operating.logs import (
 from scripts.operating.words import counted, said_in
 
 Rows = Sequence[tuple[str, ...]]
+_ALARM = Sentence("ALARM", "告警")
 
 
 @dataclass(frozen=True)
@@ -94,31 +95,37 @@ class Monitor:
                 self._window.add(line)
         report = self._window.report(time.time())
         if self._desk is None:
-            return Picture(report, None, None, alarms(report, None, self._limits))
-        queue: QueueDepth | None = None
-        recent: RecentTurns | None = None
-        away = []
-        try:
-            queue = await asyncio.to_thread(self._desk.queue.depth)
-        except QueueUnavailable as exc:
-            away.append(f"database: the queue's does not answer ({exc}) → scripts/doctor")
-        try:
-            found = await asyncio.to_thread(
-                health.health_checks, self._desk.url, self._desk.settings.zone
-            )
-        except QueueUnavailable:
-            found = []  # it is away, as was said
+            return Picture(report, None, None, self._exceeded(report, None))
+        found = await asyncio.to_thread(
+            health.health_checks, self._desk.url, self._desk.settings.zone
+        )
         red = [
-            f"{one.name}: {one.sentence.said(self._language)} → {one.next_step or 'scripts/doctor'}"
+            f"{one.title.said(self._language)}{self._colon}{one.sentence.said(self._language)}"
+            f" → {one.next_step or 'scripts/doctor'}"
             for one in found
             if one.state == "fail"
         ]
+        if any(one.name == health.DATABASE_CHECK for one in found):
+            return Picture(report, None, None, [*red, *self._exceeded(report, None)], found)
+        away = []
+        queue: QueueDepth | None = None
+        recent: RecentTurns | None = None
         try:
+            queue = await asyncio.to_thread(self._desk.queue.depth)
             recent = await self._desk.operations.recent(seconds=self._window_s)
-        except StoreError as exc:
-            away.append(f"memory: {exc} → scripts/doctor")
-        exceeded = alarms(report, _backlog(queue, recent), self._limits)
+        except (DatabaseTrouble, StoreError) as exc:
+            said = exc.said(self._language) if isinstance(exc, DatabaseTrouble) else exc
+            memory = Sentence("memory", "记忆").said(self._language)
+            away.append(f"{memory}{self._colon}{said} → scripts/doctor")
+        exceeded = self._exceeded(report, _backlog(queue, recent))
         return Picture(report, queue, recent, [*red, *exceeded, *away], found)
+
+    def _exceeded(self, report: WindowReport, backlog: LoggedBacklog | None) -> list[str]:
+        return [one.said(self._language) for one in alarms(report, backlog, self._limits)]
+
+    @property
+    def _colon(self) -> str:
+        return "：" if self._language == "zh" else ": "
 
 
 def _backlog(queue: QueueDepth | None, recent: RecentTurns | None) -> LoggedBacklog | None:
@@ -188,7 +195,7 @@ async def _monitor(given: argparse.Namespace) -> int:
         else:
             picture = await _follow(monitor, sources, given, settings.zone)
     for alarm in picture.alarms:
-        print(f"ALARM {alarm}", file=sys.stderr)
+        print(f"{_ALARM.said(spoken)} {alarm}", file=sys.stderr)
     return FINDINGS if picture.alarms else 0
 
 
@@ -256,7 +263,9 @@ def _verdict(picture: Picture) -> Sentence:
 
 def _drawing(picture: Picture, now: datetime, language: Language) -> Group:
     """Alarms first: what does not fit on the screen is cut off at its end."""
-    warnings = [Text(f"ALARM {alarm}", style="bold red") for alarm in picture.alarms]
+    warnings = [
+        Text(f"{_ALARM.said(language)} {alarm}", style="bold red") for alarm in picture.alarms
+    ]
     tables = [rich_table(*table) for table in _tables(picture, language)]
     return Group(Text(f"{now:%H:%M:%S}"), *warnings, Columns(tables, padding=(0, 2)))
 
@@ -314,7 +323,12 @@ def _last_minutes(minutes: float, language: Language) -> str:
 
 def _checks(health: Sequence[Check], language: Language) -> Rows:
     return [
-        (one.name, mark(one.state, language), one.sentence.said(language), one.next_step)
+        (
+            one.title.said(language),
+            mark(one.state, language),
+            one.sentence.said(language),
+            one.next_step,
+        )
         for one in health
     ]
 

@@ -37,7 +37,7 @@ from bot.operations.replay import (
     read_turn,
 )
 from bot.queue.connections import check_database, database_url, require_migrated
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.looking import explain
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load_existing
 from bot.text.roster import from_card
 from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
@@ -73,7 +73,7 @@ async def _work(given: argparse.Namespace) -> int:
         print(f"{given.turn}: {NoSuchTurn.__doc__}", file=sys.stderr)
         return FINDINGS
     except psycopg.Error as exc:
-        raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
+        raise explain(url, exc) from exc
     if given.prompt:
         return _prompt(given, await prompt_of_turn(settings, url, turn, known))
     try:

@@ -497,6 +497,7 @@ create table public.agent_messages (
   actor_id text,  -- who wrote a user row
   actor_name text not null default '',
   message_id text,  -- Feishu message_id of the question or of the sent card
+  quotes text,  -- of a user row: the message_id that it replies to, outside of threads
   status text not null,
   error text,
   tool_calls jsonb not null default '[]',
@@ -1275,6 +1276,7 @@ create table public.chat_transcript (
   timestamp bigint not null,
   is_bot boolean not null,
   ours boolean not null default false,
+  quotes text,  -- the message_id that it replies to, outside of threads
   number bigint generated always as identity,
   primary key (tenant_key, chat_id, message_id),
   constraint chat_transcript_chat_fkey foreign key (tenant_key, chat_id)

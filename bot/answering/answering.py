@@ -153,6 +153,7 @@ async def _answer(
     with noting_sources() as source_ids:
         if open_turn.degraded:
             note_sources(map(read_source_id, {*material.read, *material.texts}))
+        open_turn = with_heard(open_turn, _listed_talk(turn, open_turn))
         prompt, earlier = await _prompt(services, turn, open_turn, material)
         if source_check:
             prompt, earlier = await _without_undisclosable(
@@ -339,10 +340,7 @@ async def _prompt(
     hidden_ids: Collection[str] = (),
 ) -> tuple[Prompt, tuple[Passage, ...]]:
     """Returns the prompt without what comes from `hidden_ids`, and the earlier passages in it."""
-    records = [one for one in _listed_talk(turn, open_turn) if one.message_id not in hidden_ids]
-    open_turn = without_other_topics(
-        with_heard(open_turn, records), turn.heard.discussion, turn.question
-    )
+    open_turn = without_other_topics(open_turn, turn.heard.discussion, turn.question)
     turns = {message.message_id for message in open_turn.told if message.role == "user"}
     earlier = await recalled_passages(services, turn, open_turn, turns, hidden_ids)
     _keep(services, open_turn, material, turn.bot.name)

@@ -132,7 +132,7 @@ async def _read(
 
 
 def _reading_slot(chat: RequestChat, limits: ReadingLimits) -> AbstractAsyncContextManager[None]:
-    person = " ".join(chat.asker)
+    person = f"{chat.asker.tenant_key} {chat.asker.open_id}"
     return chat.services.files.place(person, chat.request.chat_id, limits)
 
 

@@ -32,7 +32,7 @@ from bot.answering.quoted_messages import (
     unreadable_remark,
 )
 from bot.answering.request_chat import RequestChat
-from bot.answering.window import Quoted
+from bot.answering.window import QUOTING, Quoted
 from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.errors import FeishuFailure, ResourceTooLarge
 from bot.feishu.fields import Attachment
@@ -43,7 +43,6 @@ from bot.services import Services
 
 log = structlog.get_logger()
 
-QUOTING = "[quoting another message]"
 MOST_IMAGES = 4
 MOST_BYTES = 10_000_000
 _BEGINNINGS = {

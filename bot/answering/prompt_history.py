@@ -22,6 +22,7 @@ from bot.agents.prompts.prompt import (
 )
 from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
 from bot.answering.window import (
+    QUOTING,
     Quoted,
     said_at,
     stale_answers,
@@ -34,11 +35,12 @@ from bot.text.roster import NOBODY, Roster, from_card
 from memory.context import Calibration, PromptMessage, PromptSections, exchange_cost, fit_sections
 from memory.models import OpenTurn, PersonRemark, StoredMessage, WorkingMemory
 from memory.recall.passages import content_words, needs_recall
-from memory.recall.selection import SpeakerLabel
+from memory.recall.selection import SpeakerLabel, snippet
 from memory.scope import AgentMemoryContext
 from memory.summary import lines_about, without_shown
 from memory.tables.notes import registered_notes
 from memory.text import (
+    FOREIGN_MARGIN,
     json_line,
     labelled_text,
     quoted_text,
@@ -50,6 +52,8 @@ from memory.text import (
 _PAIRED_ANSWERS = 3
 _PAIRED_SHARE = 1 / 3
 _PAUSE = timedelta(minutes=10)
+_QUOTING = f"\n{FOREIGN_MARGIN}{QUOTING}"  # at the end of a line whose author quoted another
+_LONGEST_ABOVE = 60  # characters of a line that another replies to
 _UNASKED_SUMMARY = 50  # tokens of a summary that do not speak of the question
 
 
@@ -203,6 +207,7 @@ def rendered_window(
             room -= sum(map(exchange_cost, pair.exchanges))
         prompt_messages.append(pair if pair and room >= 0 else rendered_message(message, scene))
     stale = stale_answers(messages) if scene.labelled else frozenset()
+    lines_above = _lines_above(messages, prompt_messages[::-1], scene)
     times = _times(messages, scene)
     stays = (context.actor_id, context.root_id)
     return [
@@ -210,10 +215,37 @@ def rendered_window(
             one,
             at=at,
             is_stale=stored_message.id in stale,
+            content=one.content.removesuffix(_QUOTING) if above else one.content,
+            replies_to=above,
             stays=stored_message.actor_id in stays or stored_message.message_id in stays,
         )
-        for one, stored_message, at in zip(prompt_messages[::-1], messages, times, strict=True)
+        for one, stored_message, at, above in zip(
+            prompt_messages[::-1], messages, times, lines_above, strict=True
+        )
     ]
+
+
+def _lines_above(
+    messages: Sequence[StoredMessage], prompt_messages: Sequence[PromptMessage], scene: Scene
+) -> list[str]:
+    """For each line of a person the author and the beginning of the one that it replies to; ""
+    where that is none of `messages`, or is plain from the line before."""
+    places = {one.message_id: place for place, one in enumerate(messages) if one.message_id}
+    above: list[str] = []
+    for before, one in zip((None, *messages), messages, strict=False):
+        is_plain = before and one.replies_to in (before.message_id, before.replies_to)
+        place = None if is_plain or one.role != "user" else places.get(one.replies_to or "")
+        if place is None:
+            above.append("")
+            continue
+        quoted, author = messages[place], prompt_messages[place].author
+        text = prompt_messages[place].content
+        if quoted.role == "assistant":
+            text, author = from_card(quoted.content, scene.names, unescape=markup.unescape), "you"
+        words = text.removeprefix(f"{author}: ").removesuffix(_QUOTING)
+        label = f"{author}: " if author else ""
+        above.append(f"{label}“{snippet(words, _LONGEST_ABOVE)}”")
+    return above
 
 
 def _times(messages: Sequence[StoredMessage], scene: Scene) -> list[str]:

@@ -17,11 +17,10 @@ from bot.listening.conversation_store import ChatConversations
 from bot.listening.transcript import MessageRecord
 from bot.listening.turn_request import TurnRequest
 from bot.people.people_directory import Names
-from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.text.roster import Person
 from memory.errors import StoreError
-from memory.scope import AgentMemoryContext, memory_context, thread_root
+from memory.scope import AgentMemoryContext, FeishuPerson, memory_context, thread_root
 
 log = structlog.get_logger()
 
@@ -49,8 +48,8 @@ class RequestChat:
     is_followed: bool
 
     @property
-    def asker(self) -> Asker:
-        return Asker(self.request.tenant_key, self.request.sender_open_id)
+    def asker(self) -> FeishuPerson:
+        return FeishuPerson(self.request.tenant_key, self.request.sender_open_id)
 
     @property
     def timeout_ms(self) -> int:

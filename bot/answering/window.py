@@ -33,6 +33,7 @@ _LONG_AGO = datetime.fromtimestamp(0, UTC)
 _WORD = re.compile(r"\d+(?:[:.,]\d+)*|[a-z\u00c0-\u024f]+|[\u3400-\u9fff]")
 
 QUOTED_BELOW = "[this message is quoted with the question]"
+QUOTING = "[quoting another message]"
 
 
 def with_heard(open_turn: OpenTurn, records: Iterable[MessageRecord]) -> OpenTurn:
@@ -73,6 +74,7 @@ def _line(record: MessageRecord) -> StoredMessage:
         record.message_id,
         datetime.fromtimestamp(record.timestamp / 1000, UTC).isoformat(),
         by_bot=record.is_bot,
+        replies_to=record.quotes or record.root_id,
     )
 
 

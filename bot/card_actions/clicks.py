@@ -28,12 +28,11 @@ from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply, click_of, touch_of
 from bot.outbox.live_card import redraw_card
 from bot.queue.consumer import Lease
-from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.text.languages import Language
 from bot.turn import handle_request
 from memory.models import OpenTurn, Origin
-from memory.scope import MAIN_ROOT, memory_context, split_conversation_id
+from memory.scope import MAIN_ROOT, FeishuPerson, memory_context, split_conversation_id
 from memory.tables.cards import ButtonStore, Click, HandleStore, HandleTouch, PressResult
 
 log = structlog.get_logger()
@@ -44,7 +43,7 @@ async def handle_click(
     services: Services, action: CardAction, received_ms: int, lease: Lease | None = None
 ) -> None:
     """Does what the pressed button is for. Raises errors that are worth another attempt."""
-    asker = Asker(action.tenant_key, action.operator_open_id)
+    asker = FeishuPerson(action.tenant_key, action.operator_open_id)
     if touch := touch_of(action):
         services.rates.count(asker, received_ms / 1000)
         if touch.handle == "again":  # the edge has kept the others

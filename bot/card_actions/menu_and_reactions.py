@@ -22,7 +22,6 @@ from bot.listening.turn_request import TurnRequest
 from bot.outbox.buttons import Reply
 from bot.process import metrics
 from bot.queue.consumer import Lease
-from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.text.languages import Catalogue, language_of
 from bot.text.roster import from_card
@@ -30,7 +29,7 @@ from bot.text.slash_commands import COMMAND_WORDS
 from bot.turn import handle_request
 from memory.errors import StoreUnavailable
 from memory.models import OpenTurn, Origin
-from memory.scope import MAIN_ROOT, memory_context, private_context
+from memory.scope import MAIN_ROOT, FeishuPerson, memory_context, private_context
 from memory.tables.cards import HandleStore
 from memory.tables.private import PrivateStore
 
@@ -94,7 +93,7 @@ async def _take_as_answer(
     question = _consent_question(services, reaction, card_question)
     if not question and not answering:
         return False
-    services.rates.count(Asker(reaction.tenant_key, reaction.open_id), received_ms / 1000)
+    services.rates.count(FeishuPerson(reaction.tenant_key, reaction.open_id), received_ms / 1000)
     log.info("reaction", message_id=reaction.message_id, consent=consent)
     root = "" if card_question["root_id"] == MAIN_ROOT else card_question["root_id"]
     place = Place(card_question["chat_id"], card_question["chat_type"], root, reaction.message_id)

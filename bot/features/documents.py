@@ -254,7 +254,6 @@ class SourceDocumentCheck:
         asker: FeishuPerson | None = None,
         *,
         own: Collection[str] = (),
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`here`: where it is read; `own`: ids of the answer itself, which tell nothing yet."""
         self._services = services
@@ -262,7 +261,6 @@ class SourceDocumentCheck:
         self._here = here
         self._asker = asker
         self._own = frozenset(own)
-        self._clock = clock
         self._open: dict[SourceDocument, float] = {}  # and when that was found
         self._closed_documents: set[SourceDocument] = set()
 
@@ -282,7 +280,7 @@ class SourceDocumentCheck:
         for one in source_documents:
             age_s = FRESH_S if one.age_s is None else one.age_s
             if age_s < FRESH_S and one.document not in self._closed_documents:
-                self._open.setdefault(one.document, self._clock() - age_s)
+                self._open.setdefault(one.document, time.monotonic() - age_s)
         await self._ask({one.document for one in source_documents})
         return frozenset(one.source for one in source_documents if one.document not in self._open)
 
@@ -299,7 +297,7 @@ class SourceDocumentCheck:
 
     async def _ask(self, documents: Collection[SourceDocument]) -> None:
         """Those that Feishu did not speak of for a minute are open, or not, as it says now."""
-        now = self._clock()
+        now = time.monotonic()
         stale = [
             one
             for one in documents
@@ -314,7 +312,7 @@ class SourceDocumentCheck:
                 sight = await check_document_audience(self._services, document, self._asker)
             if sight == "open":
                 self._open[document] = now
-                await self._store.found_open(document.source, self._clock() - now)
+                await self._store.found_open(document.source, time.monotonic() - now)
             else:
                 self._closed_documents.add(document)
                 log.info("documents.left_out", chat_id=document.chat_id, seen=sight)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from bot.feishu.errors import Unintelligible, Unreachable, classify
 from bot.feishu.fields import as_dict, as_text
 from bot.feishu.models import required_text
-from bot.feishu.transport import ApiRequest, ApiResponse, Timeouts, Transport
+from bot.feishu.transport import ApiRequest, ApiResponse, Transport
 from memory.tables.user_tokens import TokenPair
 
 # pending, slow_down: ask again; denied, expired: they said no, or nothing. later: Feishu is in
@@ -71,13 +71,11 @@ class UserAuthorization:
     """Calls of one app at one domain, for one event loop; `close` when done. Methods raise
     `Unreachable`: with `maybe_done` nobody knows whether a token was issued."""
 
-    def __init__(
-        self, domain: str, app_id: str, app_secret: str, *, timeouts: Timeouts | None = None
-    ) -> None:
+    def __init__(self, domain: str, app_id: str, app_secret: str) -> None:
         self._app = {"client_id": app_id, "client_secret": app_secret}
         self._basic = base64.b64encode(f"{app_id}:{app_secret}".encode()).decode()
-        self._accounts = Transport(accounts_origin(domain), timeouts=timeouts)
-        self._open = Transport(domain, timeouts=timeouts)
+        self._accounts = Transport(accounts_origin(domain))
+        self._open = Transport(domain)
 
     async def close(self) -> None:
         """Closes the connections."""

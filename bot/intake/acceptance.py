@@ -33,10 +33,9 @@ from bot.feishu.manifest import subscription_names
 from bot.outbox.buttons import Toast, click_of, toast, touch_of
 from bot.process import metrics
 from bot.queue.inbox import Arrivals, Arrived, Inbox, QueueUnavailable
-from bot.queue.person_rates import Asker
 from memory.errors import StoreError
 from memory.rpc import Rpc
-from memory.scope import MAIN_ROOT, conversation_id, thread_root
+from memory.scope import MAIN_ROOT, FeishuPerson, conversation_id, thread_root
 from memory.tables.cards import (
     ButtonStore,
     Click,
@@ -200,7 +199,7 @@ class Intake:
         """Whether the person has asked too often in this minute. Raises `QueueUnavailable`."""
         if not self.requests_per_minute:
             return False
-        at_ms, asker = int(self.clock() * 1000), Asker(tenant_key, open_id)
+        at_ms, asker = int(self.clock() * 1000), FeishuPerson(tenant_key, open_id)
         return self.inbox.is_over_rate(asker, at_ms, self.requests_per_minute)
 
     def _enqueue(

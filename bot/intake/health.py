@@ -25,7 +25,7 @@ import structlog
 from flask import Flask, Request, Response, jsonify, request
 
 from bot.operations.doctor import feishu, model, supabase
-from bot.operations.doctor.health import ANSWERS_CHECK
+from bot.operations.doctor.health import ANSWERS_CHECK, SPEED_CHECK
 from bot.operations.doctor.http_exchange import NoHttpAnswer
 from bot.operations.doctor.result import Check, State, fail, findings
 from bot.process import metrics
@@ -36,7 +36,7 @@ from memory.errors import KeyRefused, NotMigrated, StoreError
 
 log = structlog.get_logger()
 _TIMEOUT_S = 3.0
-_REMEMBERED_S = 10.0
+_REMEMBERED_S = 5.0
 _MODEL_WORKS_S, _MODEL_TROUBLE_S = 600.0, 30.0
 _OK = Sentence("ok", "正常")
 _STATUS_PAGE = Sentence("; look at Supabase's status page", "；请查看 Supabase 状态页")
@@ -98,7 +98,7 @@ class Readiness:
 
 @dataclass
 class Checks:
-    """The dependencies of this process. Results of outside calls are kept for ten seconds, those
+    """The dependencies of this process. Results of outside calls are kept for five seconds, those
     of the model for ten minutes, or half a minute while something is wrong with it.
 
     `now` is seconds since epoch, `migrated` raises `NotMigrated`. `look` says whether people get
@@ -115,12 +115,14 @@ class Checks:
     look: Callable[[], Sequence[Check]] | None = None
     _cache: dict[str, tuple[float, Check]] = field(default_factory=dict)
     _away_since: float | None = None
+    _gives_no_answers: bool = False
     _last_warning: str = ""  # what was last said of questions without an answer
 
     def run(self) -> Readiness:
         """Looks at everything."""
-        checks: dict[str, Callable[[], None]] = {"database": self._database}
-        if self.look:
+        database = self._outcome("database", self._database)
+        checks: dict[str, Callable[[], None]] = {}
+        if self.look and database.state == "ok":
             checks["answers"] = self._answers
         if self.settings.supabase_url:
             checks["memory"] = self._memory
@@ -132,7 +134,8 @@ class Checks:
         if self.workers:
             for slot in range(1, self.settings.workers + 1):
                 checks[f"worker-{slot}"] = partial(self._worker, self.workers, slot)
-        return Readiness(tuple(self._outcome(name, check) for name, check in checks.items()))
+        others = (self._outcome(name, check) for name, check in checks.items())
+        return Readiness((database, *others))
 
     def say_at_start(self) -> None:
         """Writes into the log what is wrong with what others run, before anybody asks."""
@@ -164,26 +167,41 @@ class Checks:
         asked again soon only while people get no answers."""
         if check.name != "model":
             return _REMEMBERED_S if check.state == "ok" else 0.0
-        _, answers = self._cache.get("answers", (0.0, check))
-        return _MODEL_WORKS_S if check.state == answers.state == "ok" else _MODEL_TROUBLE_S
+        works = check.state == "ok" and not self._gives_no_answers
+        return _MODEL_WORKS_S if works else _MODEL_TROUBLE_S
 
     def _changes(self, name: str) -> bool:
         """What costs nothing to look at is looked at each time, and a memory that may be away."""
-        return name.startswith(("worker", "connection", "answers")) or (
-            name == "memory" and self._is_behind()
+        return (
+            name.startswith(("worker", "connection", "answers"))
+            or (name == "database" and self._is_silent())
+            or (name == "memory" and self._is_behind())
         )
+
+    def _is_silent(self) -> bool:
+        try:
+            self.inbox.ping()
+        except QueueUnavailable:
+            return True
+        return False
 
     def _database(self) -> None:
         try:
             self.inbox.ping()
         except QueueUnavailable as exc:
-            raise _silent_database(str(exc)) from exc
+            raise self._why_silent(exc) from exc
         try:
             self.migrated()
         except NotMigrated as exc:
             raise _not_migrated(exc) from exc
         except psycopg.Error as exc:
-            raise _silent_database(type(exc).__name__) from exc
+            raise self._why_silent(exc) from exc
+
+    def _why_silent(self, exc: Exception) -> NotReady:
+        """Why it does not answer, as far as a look tells."""
+        if self.look and (trouble := next(iter(self.look()), None)) and trouble.state == "fail":
+            return NotReady(trouble.sentence.en, trouble.sentence.zh, command=trouble.command)
+        return _silent_database(type(exc).__name__)
 
     def _worker(self, workers: Workers, slot: int) -> None:
         """One that is missing is done without, as long as another works."""
@@ -200,7 +218,14 @@ class Checks:
             )
 
     def _feishu(self) -> None:
-        _require(feishu.credentials_check(self.settings, timeout_s=_TIMEOUT_S)[0])
+        """A wrong clock is told of here: pushes are refused for it, and tokens expire at once."""
+        credentials, app = feishu.credentials_check(self.settings, timeout_s=_TIMEOUT_S)
+        _require(credentials)
+        clock = feishu.clock_check(
+            app.clock if app else "", datetime.fromtimestamp(self.now(), UTC)
+        )
+        if clock.state in ("warn", "fail"):
+            raise Degraded(clock.sentence.en, clock.sentence.zh, command=clock.command)
 
     def _model(self) -> None:
         """A wrong key is nobody's passing trouble: no question can be answered."""
@@ -257,17 +282,13 @@ class Checks:
 
     def _answers(self) -> None:
         """The bot goes on taking questions: what is wrong may be over with the next one."""
-        try:
-            answer_checks = self.look() if self.look else ()
-        except QueueUnavailable:
-            return  # the database's check says so
+        answer_checks = self.look() if self.look else ()
         self._note_unanswered(answer_checks)
-        for check in answer_checks:
-            if check.state == "fail":
-                sentence = check.sentence
-                raise Degraded(
-                    sentence.en, sentence.zh, command=check.next_step or "scripts/doctor"
-                )
+        self._gives_no_answers = any(check.state == "fail" for check in answer_checks)
+        wrong = [check for check in findings(answer_checks) if check.name != SPEED_CHECK]
+        for check in wrong[:1]:  # late answers arrive all the same
+            sentence = check.sentence
+            raise Degraded(sentence.en, sentence.zh, command=check.next_step or "scripts/doctor")
 
     def _note_unanswered(self, answer_checks: Sequence[Check]) -> None:
         """Another question without an answer makes what was found of the model old."""

@@ -318,7 +318,7 @@ def _is_across(
 def _is_elsewhere(
     message: IncomingMessage, conversation: ChannelConversation, bot_open_id: str
 ) -> bool:
-    """Whether the message clearly belongs to another topic than the bot's last words.
+    """Whether the message clearly belongs to another topic than the bot's last words before it.
 
     Where many people speak, an unlikely match with the bot's topic is enough.
     """
@@ -327,7 +327,7 @@ def _is_elsewhere(
     earlier = records_before(message, conversation.messages)
     talk = split_by_topic(earlier, message.record())
     ours = [record for record in talk.messages if _is_ours(record, bot_open_id)]
-    our_topic = talk.topic_of(ours[-1]) if ours else None
+    our_topic = talk.topic_of(ours[-1])
     if our_topic is None:
         return False
     lately = {record.author_id for record in earlier[-_LATELY:]}

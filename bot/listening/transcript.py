@@ -35,7 +35,7 @@ class MessageRecord:
     Feishu's list names the app, not the bot's open_id. `root_id` is the thread's root, if in a
     thread; `answered` that the bot answered the message. `topic` is the one of the main chat that
     it belongs to (`bot.listening.topics`), if known; `quotes` the message it quotes outside
-    threads, known when it is heard.
+    threads.
     """
 
     author: str
@@ -293,7 +293,7 @@ class HeldTranscripts:
 def _record(
     message: Sequence[Any], topics: Mapping[str, int], answered_ids: frozenset[str]
 ) -> MessageRecord:
-    message_id, root_id, author, author_id, content, timestamp, is_bot, ours = message
+    message_id, root_id, author, author_id, content, timestamp, is_bot, ours, quotes = message
     return _make_record(
         author=author,
         author_id=author_id,
@@ -305,6 +305,7 @@ def _record(
         ours=ours,
         answered=message_id in answered_ids and not ours,
         topic=topics.get(message_id),
+        quotes=quotes,
     )
 
 

@@ -39,7 +39,6 @@ from bot.process import metrics, plan
 from bot.process.plan import HEARTBEAT_S, RunDirectory
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import EVENT_TASK, Job
-from bot.queue.person_rates import Asker
 from bot.queue.table import JobTable, ending_statement
 from bot.services import Services
 from bot.settings import Settings
@@ -47,7 +46,7 @@ from memory.backends.pool import Pool
 from memory.backends.postgres import UndoneRpc
 from memory.errors import StoreError, StoreUnavailable
 from memory.recall.passages import recall_at_once
-from memory.scope import AgentMemoryContext, memory_context
+from memory.scope import AgentMemoryContext, FeishuPerson, memory_context
 from memory.store import MemoryStore
 from memory.tables.cards import CardStore
 from memory.tables.operations import Operations
@@ -368,7 +367,7 @@ async def share_rates_once(table: JobTable, services: Services) -> None:
         log.warning("rates.wait", error=str(exc))
 
 
-async def is_first_to_tell(table: JobTable, services: Services, asker: Asker) -> bool:
+async def is_first_to_tell(table: JobTable, services: Services, asker: FeishuPerson) -> bool:
     """Whether the person is to be told that requests are skipped: by one worker, once."""
     await share_rates_once(table, services)
     try:

@@ -50,9 +50,11 @@ _PASSES = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN})
 NO_REPLIES = 1069302  # on a whole document, or solved: no reply is taken
 REVIEWED = 1069306  # what is said does not pass Feishu's review
 _UNSURE = frozenset({1069301, 1069399})  # Feishu failed, and does not say at what
-_COMMENT_PASSING_ACTIONS = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN})
 _COMMENT_GONE_CODES = frozenset({1069304, 1069305, 1069307})
-_COMMENT_SKEW_S = 120
+
+_NOT_SENT = "scripts/queue retry --not-sent"
+_LOOK_INTO_CHAT = f"look into the chat; if the card is not there: {_NOT_SENT}"
+_LOOK_INTO_COMMENTS = f"look into the comments; if the answer is not there: {_NOT_SENT}"
 
 
 class OutcomeUnknown(Hopeless):
@@ -206,7 +208,9 @@ def _delivered_file(message: RawMessage, content: str, doubt: Doubt) -> Delivere
     return Delivered(content, message.message_id) if shown_text(message) == content else None
 
 
-def _unknown(turn_id: str, chunk: int, error: FeishuError | None = None) -> OutcomeUnknown:
+def _unknown(
+    turn_id: str, chunk: int, error: FeishuError | None = None, next_step: str = _LOOK_INTO_CHAT
+) -> OutcomeUnknown:
     metrics.UNKNOWN_OUTCOMES.inc()
     log.error(
         "delivery.outcome_unknown",
@@ -214,7 +218,7 @@ def _unknown(turn_id: str, chunk: int, error: FeishuError | None = None) -> Outc
         chunk=chunk,
         code=error.code if error else 0,
         scopes=error.scopes if error else (),
-        next_step="look into the chat; if the card is not there: scripts/queue retry --not-sent",
+        next_step=next_step,
     )
     return OutcomeUnknown()
 
@@ -234,20 +238,11 @@ async def find_comment(
     try:
         replies = await _said_since(services, target, doubt)
     except FeishuError as error:
-        if error.action in _COMMENT_PASSING_ACTIONS:
+        if error.action in _PASSES:
             raise
         if error.code in _COMMENT_GONE_CODES:
             raise Undeliverable(f"feishu {error.code}") from error
-        metrics.UNKNOWN_OUTCOMES.inc()
-        log.error(
-            "delivery.outcome_unknown",
-            turn_id=turn_id,
-            chunk=card.chunk,
-            code=error.code,
-            next_step="look into the comments; if the answer is not there: "
-            "scripts/queue retry --not-sent",
-        )
-        raise OutcomeUnknown from error
+        raise _unknown(turn_id, card.chunk, error, next_step=_LOOK_INTO_COMMENTS) from error
     for reply in replies:
         key = comment_message_key(target.place.file_type, reply.reply_id)
         for content in (card.content, say_both("neutral")):
@@ -319,7 +314,7 @@ async def _said_since(services: Services, target: InComment, doubt: Doubt) -> li
         raise Undeliverable("the comment is gone")
     replies = list(_after(thread, target.reply_id))
     if thread.is_whole:
-        since_s = doubt.since_ms // 1000 - _COMMENT_SKEW_S
+        since_s = doubt.since_ms // 1000 - _SKEW_S
         others = await services.feishu.comments.whole(target.place)
         replies += [
             reply for one in others for reply in one.replies[:1] if reply.create_time_s >= since_s

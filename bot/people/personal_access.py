@@ -58,12 +58,10 @@ class PersonalAccess:
         store: UserTokenStore,
         authorization: UserAuthorization,
         *,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         stale_s: int = STALE_S,
     ) -> None:
         self.store = store
         self.authorization = authorization
-        self._sleep = sleep
         self._stale_s = stale_s
         self._refreshing: set[asyncio.Task[None]] = set()
 
@@ -102,7 +100,7 @@ class PersonalAccess:
                 continue
             if waited_s > self._stale_s + _REFRESH_S:
                 raise StoreUnavailable("another worker refreshes the token for too long")
-            await self._sleep(_PAUSE_S)
+            await asyncio.sleep(_PAUSE_S)
             waited_s += _PAUSE_S
 
     async def _refresh_shielded(self, person: FeishuPerson, holder: str, refresh: str) -> None:
@@ -145,7 +143,7 @@ class PersonalAccess:
                 if not isinstance(exc, StoreUnavailable) or loop.time() > until:
                     raise
                 log.warning("identity.keeping_waits", error=type(exc).__name__)
-                await self._sleep(_PAUSE_S)
+                await asyncio.sleep(_PAUSE_S)
 
 
 def _token(person: FeishuPerson, access: Access) -> UserToken:

@@ -82,19 +82,19 @@ def log_stream() -> TextIO:
     return cast(TextIO, _log_lines())
 
 
-def shortened_line(line: str, longest: int = _LONGEST) -> str:
+def shortened_line(line: str) -> str:
     """The same JSON object with the middle of its longest texts left out, or the line cut off."""
     try:
         fields = json.loads(line)
     except ValueError:
         fields = None
     if not isinstance(fields, dict):
-        return line.encode()[: longest - 1].decode("utf-8", "ignore") + "\n"
-    while len((text := json_line(fields)).encode()) > longest:
+        return line.encode()[: _LONGEST - 1].decode("utf-8", "ignore") + "\n"
+    while len((text := json_line(fields)).encode()) > _LONGEST:
         name = max(fields, key=lambda name: len(str(fields[name])))
         value = str(fields[name])
         if len(value) <= len(_ELLIPSIS):
-            return text.encode()[: longest - 1].decode("utf-8", "ignore") + "\n"
+            return text.encode()[: _LONGEST - 1].decode("utf-8", "ignore") + "\n"
         keep = len(value) * 3 // 8
         fields[name] = value[:keep] + _ELLIPSIS + value[-keep:] if keep > 8 else "…"
     return text

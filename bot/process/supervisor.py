@@ -297,7 +297,10 @@ def main(arguments: Sequence[str]) -> int:
         else:
             programs = _everything(process_plan, gunicorn)
     except ServerRefused as exc:
-        sys.stderr.write(f"{exc}.\n")
+        from bot.text.locale import terminal_language  # what goes on running stays small
+
+        chinese = terminal_language(os.environ) == "zh"
+        sys.stderr.write(f"{exc.zh}。\n" if chinese else f"{exc}.\n")
         return 2
     return Supervisor(
         programs,
@@ -328,7 +331,8 @@ def _taken_over(server: Server) -> Launch:
         time.sleep(_RETRY_S)
     raise ServerRefused(
         f"the database in {server.folder} is used by another program (a script, or a worker "
-        "started by hand): end that first"
+        "started by hand): end that first",
+        f"{server.folder} 中的数据库正被另一个程序（脚本，或手动启动的工作进程）使用：请先结束它",
     )
 
 
@@ -346,7 +350,8 @@ def _be_the_only_one(data_dir: Path, *, for_ever: bool) -> None:
                 is_said = True
             if not for_ever and time.monotonic() > deadline:
                 raise ServerRefused(
-                    f"another bot runs in {data_dir}: stop it first, or set another DATA_DIR"
+                    f"another bot runs in {data_dir}: stop it first, or set another DATA_DIR",
+                    f"{data_dir} 中已有另一个机器人在运行：请先停止它，或换一个 DATA_DIR",
                 ) from None
             time.sleep(_RETRY_S)
         else:

@@ -1,16 +1,26 @@
-"""The configured connections: the database that holds the queue, and the way to the memory."""
+"""The configured connections: the database that holds the queue, and the way to the memory; and
+what is logged while a worker cannot work with them.
+
+Each failure is logged once when it changes, with growing pauses; only a database that is away
+is looked for all the time."""
 
 from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterator
 
 import psycopg
 import structlog
 
 from bot.process import plan
+from bot.queue.looking import meaning
 from bot.settings import Settings, SettingsError
 from memory import migrations
 from memory.backends import embedded
+from memory.backends.connections import failure_kind, is_lost, reconnect_pause_s
 from memory.backends.postgres import PostgresRpc, connection_pool
-from memory.errors import ServerRefused, not_migrated
+from memory.errors import NotMigrated, ServerRefused, StoreError, from_sqlstate, not_migrated
 from memory.rpc import Rpc
 
 log = structlog.get_logger()
@@ -20,33 +30,8 @@ _TRIAL_ZH = (
     "（换一个 DATA_DIR，或在 DATABASE_URL 中换一个数据库）；要保留数据，先在原库运行 "
     "scripts/backup，再在空库运行 scripts/restore。"
 )
-_CHECK = "check DATABASE_URL, its host and port, and that the server is up."
-_CHECK_ZH = "请检查 DATABASE_URL 的主机和端口，并确认服务器在运行。"
-# libpq and the drivers give a failed connection no code; these are pieces of what they say, each
-# with what it means in English and Chinese.
-_MEANINGS = {
-    ("refused",): (
-        f"the database refuses the connection: {_CHECK}",
-        f"数据库拒绝连接：{_CHECK_ZH}",
-    ),
-    ("timeout", "timed out"): (
-        f"the database does not answer in time: {_CHECK}",
-        f"数据库没有及时响应：{_CHECK_ZH}",
-    ),
-    ("resolve host", "translate host", "no such file"): (
-        "the host of the database is not found: check DATABASE_URL; special characters of the "
-        "password are percent-encoded.",
-        "找不到数据库的主机：请检查 DATABASE_URL；密码中的特殊字符需要百分号编码。",
-    ),
-    ("password", "user not found", 'role "'): (
-        "the database refuses the user or the password: check DATABASE_URL, copy both once more.",
-        "数据库拒绝该用户或密码：请检查 DATABASE_URL，重新复制两者。",
-    ),
-    ('database "',): (
-        "the server has no database of that name: check DATABASE_URL.",
-        "服务器上没有这个名称的数据库：请检查 DATABASE_URL。",
-    ),
-}
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 
 
 class NotConfigured(SettingsError):
@@ -83,9 +68,14 @@ def database_url(settings: Settings) -> str:
     if not settings.embedded_database:
         return url
     try:
+        migrations.pending_steps(
+            url
+        )  # unlike what follows, it does not wait for a server that hangs
         migrations.apply_migrations(url, report=_log_step)
     except migrations.TrialDatabase as exc:
         raise OfATrial from exc
+    except psycopg.OperationalError as exc:
+        raise _unusable(exc, is_embedded=True) from exc
     except migrations.MigrationFailed as exc:
         raise NotMigratable(exc) from exc
     if newer := steps_ahead(url):
@@ -106,7 +96,7 @@ def running_database(settings: Settings) -> str:
             return embedded.find_embedded(settings.data_dir)
         return embedded.start_embedded(settings.data_dir)
     except ServerRefused as exc:
-        raise NotConfigured(f"{exc}.", f"内置 Postgres 无法启动：{exc}。") from exc
+        raise NotConfigured(f"{exc}.", f"内置 Postgres 无法启动：{exc.zh}。") from exc
 
 
 def check_database(settings: Settings) -> list[str]:
@@ -116,7 +106,12 @@ def check_database(settings: Settings) -> list[str]:
     try:
         return steps_missing(settings.database_url)
     except psycopg.Error as exc:
-        raise NotConfigured(*_why_not(exc)) from exc
+        raise _unusable(exc) from exc
+
+
+def _unusable(exc: psycopg.Error, *, is_embedded: bool = False) -> NotConfigured:
+    sentence = meaning(exc, is_embedded=is_embedded)
+    return NotConfigured(sentence.en, sentence.zh)
 
 
 def steps_missing(url: str) -> list[str]:
@@ -152,19 +147,6 @@ def require_migrated(url: str) -> None:
         raise not_migrated(f"the database lacks {missing[0]}{more}")
 
 
-def _why_not(exc: psycopg.Error) -> tuple[str, str]:
-    """Nothing of libpq's own words, which quote the URL, at times a piece of the password."""
-    message = str(exc).lower()
-    for signs, meaning in _MEANINGS.items():
-        if any(sign in message for sign in signs):
-            return meaning
-    name = type(exc).__name__
-    return (
-        f"the database does not answer ({name}): {_CHECK}",
-        f"数据库没有响应（{name}）：{_CHECK_ZH}",
-    )
-
-
 async def open_rpc(
     settings: Settings, url: str, *, size: int = 8, timeout_s: float = 5.0, wait_s: float = 5.0
 ) -> Rpc:
@@ -196,3 +178,62 @@ async def open_rpc(
 
 def _log_step(step: str) -> None:
     log.info("migrate", step=step)
+
+
+class Interruptions:
+    """What happened without a longer time of work in between. `clock` is monotonic seconds."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last_event = ""
+        self._pause_s = _FIRST_PAUSE_S
+        self._working_since: float | None = None
+
+    def works(self) -> None:
+        """From now on the worker works."""
+        self._last_event = ""
+        self._working_since = self._clock()
+
+    def note_failure(self, exc: Exception) -> float:
+        """Says what happened unless it was just said; how long (s) to wait before going on."""
+        working_since, self._working_since = self._working_since, None
+        if working_since is not None and self._clock() - working_since > _LONGEST_PAUSE_S:
+            self._pause_s = _FIRST_PAUSE_S
+        event, fields = _event_of_failure(exc)
+        if event != self._last_event:
+            log.error(event, **fields)
+        self._last_event = event
+        lost_connection = next(filter(is_lost, _exception_chain(exc)), None)
+        if event == "database.away" and lost_connection:
+            return reconnect_pause_s(lost_connection)
+        pause_s, self._pause_s = self._pause_s, min(self._pause_s * 2, _LONGEST_PAUSE_S)
+        return pause_s
+
+
+def _event_of_failure(exc: Exception) -> tuple[str, dict[str, object]]:
+    """The event and its fields; of what was not foreseen the frames, for its message may hold
+    people's words."""
+    for one in _exception_chain(exc):
+        store = _store_error(one) if isinstance(one, psycopg.Error) else one
+        if isinstance(store, NotMigrated):
+            return "database.not_migrated", {"reason": str(store)}
+        if isinstance(one, psycopg.OperationalError) or is_lost(one):
+            return "database.away", {"error": failure_kind(one)}
+    stack = [
+        frame for one in _exception_chain(exc) for frame in traceback.format_tb(one.__traceback__)
+    ]
+    return "worker.interrupted", {"error": type(exc).__name__, "stack": "".join(stack)}
+
+
+def _store_error(exc: psycopg.Error) -> StoreError:
+    return from_sqlstate(exc.sqlstate or "", exc.diag.message_primary or type(exc).__name__)
+
+
+def _exception_chain(exc: BaseException | None) -> Iterator[BaseException]:
+    """`exc`, what it consists of, and what it came from."""
+    if exc is None:
+        return
+    yield exc
+    for part in exc.exceptions if isinstance(exc, BaseExceptionGroup) else ():
+        yield from _exception_chain(part)
+    yield from _exception_chain(exc.__cause__)

@@ -25,7 +25,6 @@ import structlog
 from bot.process.concurrency import ConcurrencySlots, cancel_tasks, without_slot, working_for
 from bot.queue.inbox import QueueUnavailable
 from bot.queue.jobs import Dead, Job, RunAgain, after_failure
-from bot.queue.person_rates import Asker
 from bot.queue.table import (
     Hearing,
     JobTable,
@@ -38,6 +37,7 @@ from bot.queue.table import (
 from memory.backends.connections import leads_to_standby, reconnect_pause_s
 from memory.errors import StoreUnavailable
 from memory.rpc import Statement
+from memory.scope import FeishuPerson
 
 log = structlog.get_logger()
 ROUND_S = 1.0
@@ -418,10 +418,10 @@ class PerUserSemaphore:
 
     def __init__(self, at_once: int = 8) -> None:
         self._at_once = at_once
-        self._places: WeakValueDictionary[Asker, asyncio.Semaphore] = WeakValueDictionary()
+        self._places: WeakValueDictionary[FeishuPerson, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def hold(self, asker: Asker) -> AsyncIterator[None]:
+    async def hold(self, asker: FeishuPerson) -> AsyncIterator[None]:
         """Holds one of the person's places while it is entered."""
         places = self._places.setdefault(asker, asyncio.Semaphore(self._at_once))
         if places.locked():

@@ -28,7 +28,6 @@ from psycopg.errors import DeadlockDetected, ReadOnlySqlTransaction
 
 from bot.process.concurrency import waiting_since
 from bot.queue.jobs import EVENT_TASK
-from bot.queue.person_rates import Asker
 from memory.backends.connections import (
     NoConnection,
     ThreadPool,
@@ -39,6 +38,7 @@ from memory.backends.connections import (
 )
 from memory.deadlines import DeadlineConnection
 from memory.migrations import SCHEMA
+from memory.scope import FeishuPerson
 from memory.text import as_json
 
 T = TypeVar("T")
@@ -193,9 +193,9 @@ class Inbox:
             return None
         return Storing(self._pool, connection, as_json([event.as_row() for event in events]))
 
-    def is_over_rate(self, asker: Asker, at_ms: int, per_minute: int) -> bool:
+    def is_over_rate(self, asker: FeishuPerson, at_ms: int, per_minute: int) -> bool:
         """Whether the person has asked for all that they may. Raises `QueueUnavailable`."""
-        return bool(self._value(_OVER_RATE, *asker, at_ms, per_minute))
+        return bool(self._value(_OVER_RATE, asker.tenant_key, asker.open_id, at_ms, per_minute))
 
     def stop_turn(self, turn_id: str) -> None:
         """Tells all workers that the turn is to stop. Raises `QueueUnavailable`."""

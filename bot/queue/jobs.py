@@ -95,11 +95,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class RunAgain:
-    """The job is tried again after `pause_s`. `note` is kept with its arguments."""
+    """The job is tried again after `pause_s`. `note` is kept with its arguments, and `reason`, a
+    kind and nobody's words, for operators: what the attempt failed for."""
 
     pause_s: float
     behind: bool = False
     note: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +132,10 @@ def _judge_failure(job: Job, failure: Exception, now_s: float) -> RunAgain | Dea
         # By its age, not its attempts: an answer comes at most a quarter later than it could.
         growing_s = waited_s / 4 if job.tried_since_ms else 2.0 ** min(job.attempt, 10)
         pause_s = min(max(_SHORTEST_PAUSE_S, growing_s), longest)
-        return RunAgain(max(pause_s, failure.wait_s), failure.behind, failure.note)
+        pause_s = max(pause_s, failure.wait_s)
+        return RunAgain(pause_s, failure.behind, failure.note, failure.reason)
     if isinstance(failure, Hopeless):
         return Dead(failure.reason)
     if job.args.get(_FAILED_ONCE):
         return Dead(type(failure).__name__)
-    return RunAgain(2.0, note={_FAILED_ONCE: True})
+    return RunAgain(2.0, note={_FAILED_ONCE: True}, reason=type(failure).__name__)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.looking import looking
 from memory.migrations import SCHEMA
+
+_ALL_OF_IT_S = 60.0  # everything of a person
 
 _SCHEMA = sql.Identifier(SCHEMA)
 _DEPTH = sql.SQL("select {}.queue_depth()").format(_SCHEMA)
@@ -106,7 +107,7 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class Unfinished:
     """A job that waits, or that a worker has in hand, without what people wrote. Times are ISO
-    8601; `scheduled_at`: not before then."""
+    8601; `scheduled_at`: not before then; `reason`: why its last attempt failed."""
 
     id: int
     what: str
@@ -117,13 +118,18 @@ class Unfinished:
     message_id: str | None
     person: str | None
     since: str | None
+    reason: str | None = None
+
+    @property
+    def reference(self) -> Reference:
+        return Reference("J", str(self.id))
 
 
 class QueueOperations:
-    """The operators' side of the queue. All methods raise `QueueUnavailable`."""
+    """The operators' side of the queue. All methods raise `DatabaseTrouble`."""
 
     def __init__(self, database_url: str) -> None:
-        self._database_url = database_url
+        self._connection = partial(looking, database_url)
 
     def depth(self) -> QueueDepth:
         with self._connection() as connection:
@@ -140,18 +146,18 @@ class QueueOperations:
 
         What is not given matches any; at least one is.
         """
-        with self._connection() as connection:
+        with self._connection(_ALL_OF_IT_S) as connection:
             keys = (open_id, conversation_id, message_id)
             return Forgotten(**_value(connection.execute(_FORGET, keys)))
 
     def forget_rows(self, open_id: str) -> None:
         """Deletes the rows that name this person, but no job."""
-        with self._connection() as connection:
+        with self._connection(_ALL_OF_IT_S) as connection:
             connection.execute(_FORGET_ROWS, [open_id])
 
     def export(self, open_id: str) -> list[tuple[str, dict[str, Any]]]:
         """Table and row of what waits of a person."""
-        with self._connection() as connection:
+        with self._connection(_ALL_OF_IT_S) as connection:
             return connection.execute(_EXPORT, [open_id]).fetchall()
 
     def arrivals(self) -> dict[str, datetime]:
@@ -201,14 +207,6 @@ class QueueOperations:
         """Tables of the queue's schema without row-level security."""
         with self._connection() as connection:
             return [name for (name,) in connection.execute(_LIST_UNPROTECTED)]
-
-    @contextmanager
-    def _connection(self) -> Iterator[psycopg.Connection]:
-        try:
-            with psycopg.connect(self._database_url, connect_timeout=5) as connection:
-                yield connection
-        except psycopg.Error as exc:
-            raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
 
 
 def _value(cursor: psycopg.Cursor[Any]) -> Any:

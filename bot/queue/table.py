@@ -36,7 +36,6 @@ from bot.queue.jobs import (
     Job,
     RunAgain,
 )
-from bot.queue.person_rates import Asker
 from memory.backends.connections import has_sessions
 from memory.backends.exchange import AskingConnection
 from memory.backends.pool import Pool
@@ -104,7 +103,8 @@ class JobTable:
 
     async def again(self, job: Job, worker: int, after: RunAgain) -> None:
         """Puts the job back, to be taken after the pause."""
-        note = json.dumps(dict(after.note))
+        reason = {"waits_for": after.reason} if after.reason else {}
+        note = json.dumps({**after.note, **reason})
         await self._value("retry_job", job.id, worker, after.pause_s, after.behind, note)
 
     async def fail(self, job: Job, worker: int, dead: Dead) -> None:
@@ -145,9 +145,9 @@ class JobTable:
         )
         return rows
 
-    async def tell_person_rate(self, asker: Asker) -> bool:
+    async def tell_person_rate(self, asker: FeishuPerson) -> bool:
         """Whether the caller is the one to tell the person that requests are skipped."""
-        return bool(await self._value("tell_person_rate", *asker))
+        return bool(await self._value("tell_person_rate", asker.tenant_key, asker.open_id))
 
     async def forget_failed(self, *, days: int) -> int:
         """Deletes what failed or was refused more than `days` ago; returns how many."""

@@ -10,6 +10,7 @@ from email.header import decode_header, make_header
 from urllib.parse import unquote_to_bytes
 
 LONGEST = 80
+_NAMELESS = "file"
 _SEPARATORS = re.compile(r"[/\\]")
 _UNFIT = re.compile(r'[<>:"|?*\[\]`]')
 _BEYOND_ASCII = re.compile(rb"[^\x00-\x7f]+")
@@ -29,7 +30,7 @@ _RESERVED = frozenset(
 )
 
 
-def safe_name(name: str, default: str = "file") -> str:
+def safe_name(name: str) -> str:
     """The last part of `name` in one line, without what hides, reorders or means something to a
     file system; at most `LONGEST` characters, its ending kept."""
     last = _SEPARATORS.split(unicodedata.normalize("NFC", _restore_name(name)))[-1]
@@ -38,7 +39,7 @@ def safe_name(name: str, default: str = "file") -> str:
     )
     stem, ending = _split_ending(" ".join(_UNFIT.sub("_", visible_name).split()).rstrip(" ."))
     if not stem or stem.lower() in _RESERVED:
-        stem = f"{default}_{stem}" if stem else default
+        stem = f"{_NAMELESS}_{stem}" if stem else _NAMELESS
     return stem[: LONGEST - len(ending)].rstrip(" .") + ending
 
 

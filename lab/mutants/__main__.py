@@ -2,7 +2,8 @@
 
 `lab/mutants/*_mutants.jsonl` lists the mutants, and `baseline.jsonl` says which of them the tests
 killed when the list was made. Run it after tests were removed: a mutant that the baseline killed
-and that survives now has lost its test. Works on a copy of the checkout.
+and that survives now has lost its test. A mutant that changes nothing for anybody is `equivalent`
+there, with the reason, and runs only if it is named. Works on a copy of the checkout.
 
 Examples:
   python -m lab.mutants run                      all of them: half an hour on two free cores
@@ -32,7 +33,8 @@ from lab.mutants.session import CONTROL, PLAN
 
 ROOT = FOLDER.parent.parent
 _NOT_COPIED = {".git", ".venv", "node_modules", "data"}  # of the first level
-_COLUMNS = ("killed", "timed out", "survived", "out of time", "stale", "not run")
+_DEAD = ("killed", "timed out")
+_COLUMNS = (*_DEAD, "equivalent", "survived", "out of time", "stale", "not run")
 
 Outcomes = dict[str, dict[str, Any]]
 
@@ -46,9 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.command == "table":
         show(mutants, baseline, baseline)
         return 0
-    if given.survivors:
-        dead = {one for one, row in baseline.items() if row["outcome"] in ("killed", "timed out")}
-        mutants = [one for one in mutants if one.id not in dead]
+    left_out = ("equivalent", *_DEAD) if given.survivors else ("equivalent",)
+    if not given.only:
+        skipped = {one for one, row in baseline.items() if row["outcome"] in left_out}
+        mutants = [one for one in mutants if one.id not in skipped]
     results = given.results.absolute()
     outcomes = run(mutants, ROOT, results, tests=given.tests, limit_s=given.limit)
     return int(show(mutants, outcomes, baseline) or outcomes[CONTROL]["outcome"] != "survived")
@@ -126,7 +129,7 @@ def show(mutants: Sequence[Mutant], outcomes: Outcomes, baseline: Outcomes) -> i
     for area in (*sorted(set(areas.values())), "all"):
         counts = Counter(kinds[one] for one, its in areas.items() if area in (its, "all"))
         print(f"{area:26}{counts.total():9}", *(f"{counts[column]:12}" for column in _COLUMNS))
-    alive = [one for one in mutants if kinds[one.id] not in ("killed", "timed out")]
+    alive = [one for one in mutants if kinds[one.id] not in ("equivalent", *_DEAD)]
     for one in alive:
         lost = " (was killed)" if one.id in killed else ""
         change = (
@@ -144,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("command", choices=("run", "table"))
     parser.add_argument("--only", nargs="+", metavar="ID")
-    parser.add_argument("--survivors", action="store_true", help="not killed in the baseline")
+    parser.add_argument("--survivors", action="store_true", help="alive in the baseline")
     parser.add_argument("--tests", nargs="+", metavar="MODULE", default=(), help="not their own")
     parser.add_argument("--limit", type=float, default=90.0, help="seconds for one mutant")
     parser.add_argument("--results", type=Path, default=ROOT / "data" / "mutants.jsonl")

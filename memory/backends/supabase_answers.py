@@ -34,7 +34,7 @@ _WHERE = {
 VOID_FUNCTIONS = frozenset(
     "close_user_ask describe_chat drop_answer drop_card drop_digests_of drop_message"
     " drop_tokens_of_leavers drop_told_document drop_turn end_refresh end_welcome enter_chat"
-    " forget_in_others forget_sources hold_group leave_unanswered note_document_open note_done"
+    " forget_sources hold_group leave_unanswered note_document_open note_done"
     " note_ending_told note_gone note_user_ask postpone_chat release_share require_person"
     " rewrite_memory save_chat_adder save_chat_managers spend_user_token stop_timers_for"
     " stop_timers_of_chat take_back_calls take_back_facts take_back_kept take_back_notes"

@@ -332,7 +332,7 @@ class OutageStore(MemoryStore):
 def _missed_turn(
     context: AgentMemoryContext, turn_id: str, content: str, more: Mapping[str, Any]
 ) -> MissedTurn:
-    optional = {name: more[name] for name in ("actor_name", "origin") if name in more}
+    optional = {name: more[name] for name in ("actor_name", "origin", "quotes") if name in more}
     return MissedTurn(context, turn_id, content, _now(), **optional)
 
 

@@ -72,6 +72,7 @@ class MissedTurn:
     asked_at: str
     actor_name: str = ""
     origin: Origin = MESSAGE_ORIGIN
+    quotes: str = ""
     state: TurnState = "open"
     cards: tuple[StoredCard, ...] = ()
     tool_calls: tuple[Row, ...] = ()
@@ -88,6 +89,7 @@ class MissedTurn:
             "asked_at": self.asked_at,
             "actor_name": self.actor_name,
             "origin": self.origin.row(),
+            "quotes": self.quotes,
             "state": self.state,
             "cards": [asdict(card) for card in self.cards],
             "tool_calls": list(self.tool_calls),
@@ -247,6 +249,7 @@ def _restore_params(context: AgentMemoryContext, turn: Row) -> dict[str, object]
         "p_error": turn.get("error"),
         "p_asked_at": turn["asked_at"],
         "p_answered_at": turn["answered_at"],
+        "p_quotes": turn["quotes"] or None,
         **texts,
     }
 

@@ -22,7 +22,6 @@ class CastMember:
     stays: tuple[tuple[str, str], ...] = ((FIRST_DAY, ""),)
     kind: str = USER
     languages: str = "en zh"
-    en_name: str = ""
     left_by: str = LEFT
     joined_by: str = INVITED
 
@@ -33,7 +32,7 @@ class CastMember:
 
     def person(self) -> SandboxPerson:
         union_id = stable_id("on_", self.key)
-        return SandboxPerson(self.open_id, self.name, self.kind, self.en_name, union_id)
+        return SandboxPerson(self.open_id, self.name, self.kind, union_id=union_id)
 
     def is_there(self, day: str) -> bool:
         """Whether they are in the group on a whole day."""

@@ -95,14 +95,13 @@ class Talk:
             else:
                 return value
 
-    def confirmed(self, question: Sentence, *, default: bool = True) -> bool:
-        """With nobody to ask, the default."""
+    def confirmed(self, question: Sentence) -> bool:
+        """True if the answer is yes or empty, or if there is nobody to ask."""
         if not self.asks:
-            return default
-        marks = "Y/n" if default else "y/N"
-        asked = Sentence(f"{question.en} [{marks}]", f"{question.zh} [{marks}]")
+            return True
+        asked = Sentence(f"{question.en} [Y/n]", f"{question.zh} [Y/n]")
         answer = self.ask(asked, option="--yes")
-        return answer.lower() in ("y", "yes", "是", "好") if answer else default
+        return not answer or answer.lower() in ("y", "yes", "是", "好")
 
     def chosen(self, question: Sentence, choices: Sequence[Sentence], *, option: str) -> int:
         """The number of a choice, counted from 0; the first is the default."""

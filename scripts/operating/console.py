@@ -15,6 +15,7 @@ from dataclasses import asdict, is_dataclass
 from datetime import UTC
 from typing import Any, TypeVar
 
+import psycopg
 import structlog
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -23,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.operations.startup_checks import log_remarks, look_at_names
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.looking import DatabaseTrouble, meaning
 from bot.settings import EXIT_STATUS, SettingsError
 from bot.text.languages import Language, Sentence
 from memory.errors import StoreError
@@ -63,7 +64,13 @@ def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Na
         chinese = language(getattr(given, "lang", None)) == "zh"
         print(exc.zh if chinese else exc, file=sys.stderr)
         return EXIT_STATUS
-    except (QueueUnavailable, StoreError) as exc:
+    except DatabaseTrouble as exc:
+        print(exc.said(language(getattr(given, "lang", None))), file=sys.stderr)
+        return EXIT_STATUS
+    except psycopg.Error as exc:
+        print(meaning(exc).said(language(getattr(given, "lang", None))), file=sys.stderr)
+        return EXIT_STATUS
+    except StoreError as exc:
         print(f"{exc}", file=sys.stderr)
         return EXIT_STATUS
 

@@ -10,7 +10,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
+import psycopg
+
 from bot.queue.connections import check_database, database_url, open_rpc, require_migrated
+from bot.queue.looking import explain, looking
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from bot.text.languages import Sentence
@@ -25,6 +28,13 @@ from scripts.operating.names import NamedIds, NotKnown, names_of
 _TIMEOUT_S = 120.0
 _PAGE = 1000
 _SHOWN = 5
+# Whoever locks one of these keeps every script waiting.
+_READ_TABLES = b"""
+select (select count(*) from (select from public.agent_turns limit 1) t),
+       (select count(*) from (select from public.agent_messages limit 1) m),
+       (select count(*) from (select from public.people limit 1) p),
+       (select count(*) from (select from feishu_bot.jobs limit 1) j)
+"""
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -73,10 +83,15 @@ class OperatorDesk:
 
 @asynccontextmanager
 async def open_desk(settings: Settings) -> AsyncIterator[OperatorDesk]:
-    """Connects as configured. Raises `NotConfigured` and `NotMigrated`."""
+    """Connects as configured. Raises `NotConfigured`, `NotMigrated` and `DatabaseTrouble`."""
     check_database(settings)
     url = database_url(settings)
-    require_migrated(url)
+    try:
+        require_migrated(url)
+    except psycopg.Error as exc:
+        raise explain(url, exc) from exc
+    with looking(url) as connection:
+        connection.execute(_READ_TABLES)
     rpc = await open_rpc(settings, url, size=2, timeout_s=_TIMEOUT_S, wait_s=10.0)
     try:
         yield OperatorDesk(settings, _backend(settings), url, rpc, QueueOperations(url))

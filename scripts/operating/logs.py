@@ -18,6 +18,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from bot.text.languages import Sentence
+
 _BLOCK = 1 << 20
 # A turn that began this long ago (s) and never ended was lost with its process.
 _LOST_AFTER_S = 600.0
@@ -262,44 +264,65 @@ class Window:
             self._away = None
 
 
-_DOCTOR, _QUEUE = " → scripts/doctor", " → scripts/queue list"
+_DOCTOR, _QUEUE = "scripts/doctor", "scripts/queue list"
 
 
-def alarms(report: WindowReport, backlog: LoggedBacklog | None, limits: MonitorLimits) -> list[str]:
+def alarms(
+    report: WindowReport, backlog: LoggedBacklog | None, limits: MonitorLimits
+) -> list[Sentence]:
     """Each limit that is exceeded: its name, a sentence and the next step."""
     found = []
     total = report.latency.get("total")
     if limits.p95_s is not None and total and total.p95 > limits.p95_s:
+        took, most = f"{total.p95:.1f}", f"{limits.p95_s:g}"
         found.append(
-            f"p95: answers take {total.p95:.1f} s, the limit is {limits.p95_s:g} s{_DOCTOR}"
+            Sentence(
+                f"p95: answers take {took} s, the limit is {most} s → {_DOCTOR}",
+                f"95 分位：回答需要 {took} 秒，限值为 {most} 秒 → {_DOCTOR}",
+            )
         )
     errors = sum(report.errors.values())
     if limits.errors is not None and errors > limits.errors:
-        found.append(f"errors: {errors} in the window, the limit is {limits.errors}{_DOCTOR}")
+        found.append(
+            Sentence(
+                f"errors: {errors} in the window, the limit is {limits.errors} → {_DOCTOR}",
+                f"错误：时间窗口内有 {errors} 个，限值为 {limits.errors} → {_DOCTOR}",
+            )
+        )
     if backlog and limits.queue is not None and backlog.waiting > limits.queue:
-        found.append(f"queue: {backlog.waiting} waiting, the limit is {limits.queue}{_QUEUE}")
+        found.append(
+            Sentence(
+                f"queue: {backlog.waiting} waiting, the limit is {limits.queue} → {_QUEUE}",
+                f"队列：{backlog.waiting} 项等待，限值为 {limits.queue} → {_QUEUE}",
+            )
+        )
     oldest = backlog.oldest_s if backlog else None
     if limits.pending_age_s is not None and oldest is not None and oldest > limits.pending_age_s:
+        age, most = f"{oldest:.0f}", f"{limits.pending_age_s:g}"
         found.append(
-            f"pending age: the oldest work is {oldest:.0f} s old, "
-            f"the limit is {limits.pending_age_s:g} s{_QUEUE}"
+            Sentence(
+                f"pending age: the oldest work is {age} s old, the limit is {most} s → {_QUEUE}",
+                f"等待时间：最早的任务已等待 {age} 秒，限值为 {most} 秒 → {_QUEUE}",
+            )
         )
     return found + _memory_alarms(report, backlog, limits)
 
 
 def _memory_alarms(
     report: WindowReport, backlog: LoggedBacklog | None, limits: MonitorLimits
-) -> list[str]:
+) -> list[Sentence]:
     if limits.memory_away_s is None:
         return []
-    found = []
     away_s = max(report.memory_away_s or 0.0, (backlog and backlog.unstored_s) or 0.0)
-    if away_s > limits.memory_away_s:
-        found.append(
-            f"memory: away, or not written to, for {away_s:.0f} s, "
-            f"the limit is {limits.memory_away_s:g} s{_DOCTOR}"
+    if away_s <= limits.memory_away_s:
+        return []
+    away, most = f"{away_s:.0f}", f"{limits.memory_away_s:g}"
+    return [
+        Sentence(
+            f"memory: away, or not written to, for {away} s, the limit is {most} s → {_DOCTOR}",
+            f"记忆：不可用或未写入已 {away} 秒，限值为 {most} 秒 → {_DOCTOR}",
         )
-    return found
+    ]
 
 
 def percentile(values: Iterable[float], share: float) -> float:

@@ -56,7 +56,7 @@ language sql stable security invoker set search_path = feishu_bot
 as $$
   select coalesce(jsonb_agg(to_jsonb(w) order by w.running desc, w.id), '[]')
   from (
-    select j.id, j.task as what, j.status = 'running' as running, j.attempts,
+    select j.id, j.task as what, j.status = 'running' as running, j.attempts, j.args ->> 'waits_for' as reason,
            coalesce(j.args ->> 'conversation_id', j.lock) as conversation_id, j.scheduled_at,
            coalesce(j.args #>> '{payload,event,message,message_id}', j.args #>> '{turn,turn_id}') as message_id,
            coalesce(j.args #>> '{payload,event,sender,sender_id,open_id}',

@@ -39,33 +39,6 @@ begin
 end
 $$;
 
--- In the memory of others: what p_user_id wrote there as a sender, and what they put into the
--- working memory of the conversation. The rest of those memories stays.
-create or replace function public.forget_in_others(p_user_id text, p_tenant_key text) returns void
-language plpgsql security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_memories bigint[];
-begin
-  select array_agg(distinct h.working_memory_id) into v_memories
-  from public.agent_working_memory_history h
-  where h.actor_id = p_user_id and h.user_id <> p_user_id
-    and (p_tenant_key is null or h.tenant_key = p_tenant_key);
-  update public.agent_working_memory w
-  set content = w.content - array(
-    select e.key
-    from public.agent_working_memory_history h, jsonb_each(h.became) e
-    where h.working_memory_id = w.id and h.actor_id = p_user_id and w.content -> e.key = e.value)
-  where w.id = any (v_memories);
-  -- as a whole: the next person's change shows what theirs was
-  delete from public.agent_working_memory_history where working_memory_id = any (v_memories);
-
-  delete from public.agent_turns t
-  where t.actor_id = p_user_id and t.user_id <> p_user_id
-    and (p_tenant_key is null or t.tenant_key = p_tenant_key);
-end
-$$;
-
 -- What stands in the transcript of a group of these turns: the questions and the cards sent.
 create or replace function public.forget_in_transcript(p_turn_ids text[]) returns integer
 language sql volatile security invoker set search_path = pg_catalog, pg_temp
@@ -115,7 +88,6 @@ begin
   v_count := public.forget_in_transcript(v_turns);
   v_counts := jsonb_set(v_counts, '{chat_transcript}',
                         to_jsonb((v_counts ->> 'chat_transcript')::bigint + v_count));
-  perform public.forget_in_others(p_user_id, p_tenant_key);
 
   perform public.stop_timers_for(c.chat_id, array[p_user_id])
   from (select distinct t.chat_id from public.agent_timers t

@@ -14,7 +14,8 @@ as $$
       select jsonb_agg(jsonb_build_object(
                'message_id', t.message_id, 'root_id', t.root_id, 'author', t.author,
                'author_id', t.author_id, 'content', t.content, 'timestamp', t."timestamp",
-               'is_bot', t.is_bot, 'ours', t.ours, 'answered', coalesce(d.respond, false),
+               'is_bot', t.is_bot, 'ours', t.ours, 'quotes', coalesce(t.quotes, ''),
+               'answered', coalesce(d.respond, false),
                'topic', s.topic) order by t."timestamp", t.message_id)
       from public.chat_transcript t
       left join public.chat_topics s on p_topics and s.tenant_key = t.tenant_key
@@ -27,8 +28,8 @@ as $$
 $$;
 
 -- The same of a conversation that was just read, with all topics, for the two hundred messages of a busy
--- chat: each is a list of message_id, root_id, author, author_id, content, timestamp, is_bot and ours;
--- beside them stand `topics` (message_id -> topic) and the ids of those that were `answered`.
+-- chat: each is a list of message_id, root_id, author, author_id, content, timestamp, is_bot, ours and
+-- quotes; beside them stand `topics` (message_id -> topic) and the ids of those that were `answered`.
 -- `mark` is what there is of the transcript: the last numbers of lines and of topics, how many and their sums. Neither
 -- changes once it is there, so where all this is as it was, nothing has gone or was committed late. As far as the token
 -- may read: it is another where somebody may read less.
@@ -76,7 +77,7 @@ begin
   end if;
   select coalesce(json_agg(json_build_array(
            t.message_id, t.root_id, t.author, t.author_id, t.content, t."timestamp",
-           t.is_bot, t.ours) order by t."timestamp", t.message_id), '[]') as messages,
+           t.is_bot, t.ours, coalesce(t.quotes, '')) order by t."timestamp", t.message_id), '[]') as messages,
          array_agg(t.message_id) filter (where not t.ours) as by_others
   into v_said
   from public.chat_transcript t
@@ -196,12 +197,12 @@ begin
     end if;
   end if;
   insert into public.chat_transcript
-    (chat_id, tenant_key, message_id, root_id, author, author_id, content, "timestamp", is_bot, ours)
+    (chat_id, tenant_key, message_id, root_id, author, author_id, content, "timestamp", is_bot, ours, quotes)
   select p_chat_id, p_tenant_key, r.message_id, r.root_id, r.author, r.author_id, r.content,
-         r."timestamp", r.is_bot, r.ours
+         r."timestamp", r.is_bot, r.ours, nullif(r.quotes, '')
   from jsonb_to_recordset(p_records::jsonb) as r(
     message_id text, root_id text, author text, author_id text, content text,
-    "timestamp" bigint, is_bot boolean, ours boolean)
+    "timestamp" bigint, is_bot boolean, ours boolean, quotes text)
   where not bot_private.is_gone(r.message_id, r.author_id, r."timestamp")
   on conflict do nothing;
   if p_keep is not null then

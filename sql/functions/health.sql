@@ -4,7 +4,8 @@
 -- failed, asked: those of the last 15 minutes; reasons: [{outcome, reason, times}] of the first, else of these,
 -- the latest first; undelivered,
 -- undelivered_since: answers that can be sent again; unfinished: the oldest {turn, seconds}; p95 (s, of the last 15 minutes); workers that
--- live; retried: waiting jobs that were tried before; memory_p95_ms: what the memory took of an answer, of the last
+-- live; oldest_in_hand_s: the age of what one of them has, or had before it fell silent; tried_again {jobs,
+-- oldest_s, reasons}: jobs that were tried before, and what for they failed last; memory_p95_ms: what the memory took of an answer, of the last
 -- 15 minutes} and queue_depth.
 create or replace function feishu_bot.health() returns jsonb
 language sql stable security invoker set search_path = feishu_bot
@@ -51,8 +52,11 @@ as $$
                coalesce((f.record ->> 'memory_load_ms')::numeric, 0)
                + coalesce((f.record ->> 'memory_save_ms')::numeric, 0))
       from public.agent_turn_records r, bot_private.whole_record(r.short) f (record) where r.at > now() - interval '15 minutes'),
-    'workers', (select count(*) from workers w where w.last_heartbeat > now() - interval '30 seconds'),
-    'retried', (select count(*) from jobs j where j.status = 'waiting' and j.attempts > 0),
+    'workers', (select count(*) from workers w where w.last_heartbeat > now() - interval '10 seconds'),
+    'oldest_in_hand_s', (select extract(epoch from now() - min(j.queued_at)) from jobs j where j.status = 'running'),
+    'tried_again', (select jsonb_build_object('jobs', count(*), 'oldest_s', extract(epoch from now() - min(j.queued_at)),
+                  'reasons', coalesce(jsonb_agg(distinct j.args ->> 'waits_for') filter (where j.args ? 'waits_for'), '[]'))
+                from jobs j where j.status <> 'failed' and j.attempts > 0 and j.task <> 'feishu.store'),
     'unfinished', (select jsonb_build_object('turn', u.id, 'seconds', extract(epoch from now() - u.created_at))
                    from public.agent_turns u where u.state in ('open', 'pending')
                    order by u.created_at limit 1))

@@ -18,6 +18,19 @@ create or replace function bot_private.longest_line(p_role text default 'user') 
 language sql immutable parallel safe security invoker
 return case p_role when 'user' then 1000 else 300 end;
 
+-- The message under which a conversation's thread hangs; 'main' outside of threads.
+create or replace function bot_private.root_of(p_conversation_id text) returns text
+language sql immutable parallel safe security invoker
+return case when starts_with(p_conversation_id, 'feishu:doc:') then 'main'
+  else split_part(p_conversation_id, ':', 3) end;
+
+-- The message under which a line stands: what it quotes, or the root of its thread. Null: it stands for itself.
+create or replace function bot_private.line_above(p_message public.agent_messages) returns text
+language sql immutable parallel safe security invoker
+return coalesce(
+  p_message.quotes,
+  nullif(nullif(bot_private.root_of(p_message.conversation_id), 'main'), p_message.message_id));
+
 -- The lines of a place by their ids, in the order in which they were said, the last of p_ids last: messages of turns,
 -- the cards of one answer as one, and, by negative numbers, lines of the chat's transcript. What tools did is told to
 -- the person they did it for, p_actor_id, and to nobody else; of long texts of others the beginning.
@@ -28,7 +41,7 @@ language sql stable security invoker
 begin atomic
   with told as materialized (
     select m.id, m.turn_id, m.role, m.actor_id, m.actor_name, m.created_at, m.message_id, m.tool_calls,
-           m.actor_id = p_actor_id as is_own, m.content
+           m.actor_id = p_actor_id as is_own, m.content, bot_private.line_above(m) as replies_to
     from public.agent_messages m
     where m.id = any (p_ids)
   ), further as materialized (
@@ -38,7 +51,8 @@ begin atomic
       and c.chunk > 0 and c.status <> 'failed'
     group by c.turn_id
   ), heard as materialized (
-    select t.number, t.message_id, t.author_id, t.author, t.content, t."timestamp", t.is_bot
+    select t.number, t.message_id, t.author_id, t.author, t.content, t."timestamp", t.is_bot,
+           coalesce(t.quotes, t.root_id) as replies_to
     from public.chat_transcript t
     where t.chat_id = p_chat_id and t.number = any (array(select -i from unnest(p_ids) i where i < 0))
   ), commands as materialized (
@@ -47,7 +61,7 @@ begin atomic
   ), lines as (
     select m.id, m.created_at as said_at, jsonb_build_object(
       'id', m.id, 'role', m.role, 'actor_id', m.actor_id, 'actor_name', m.actor_name,
-      'created_at', m.created_at, 'message_id', m.message_id,
+      'created_at', m.created_at, 'message_id', m.message_id, 'replies_to', m.replies_to,
       'tool_calls', case when m.is_own then m.tool_calls else '[]' end,
       'content', case when m.is_own then l.content else left(l.content, bot_private.longest_line(m.role)) end)
       || case when m.turn_id = any (c.ids) then '{"command": true}'::jsonb else '{}' end as line
@@ -57,7 +71,7 @@ begin atomic
     union all
     select -t.number, l.said_at, jsonb_build_object(
       'id', -t.number, 'role', 'user', 'actor_id', t.author_id, 'actor_name', t.author, 'created_at', l.said_at,
-      'message_id', t.message_id, 'by_bot', t.is_bot, 'tool_calls', '[]'::jsonb,
+      'message_id', t.message_id, 'by_bot', t.is_bot, 'replies_to', t.replies_to, 'tool_calls', '[]'::jsonb,
       'content', left(t.content, bot_private.longest_line()))
       || case when t.message_id = any (c.ids) then '{"command": true}'::jsonb else '{}' end
     from heard t, commands c, to_timestamp(t."timestamp" / 1000.0) l (said_at)
@@ -75,8 +89,9 @@ return 1300;
 -- In a thread that is the thread, its root, and what the mention that opened it saw. Outside of threads (p_recent_s >
 -- 0) it is also the chat, so many seconds back. There are the root, the last p_limit messages of the asker's own exchanges,
 -- of others' exchanges the newest p_bytes, and of what was said to nobody four times as much, for recall does not find
--- that. A fresh start of the asker ends what came before it. Where
--- people are kept apart (sharing: person), and in p2p, only the asker's exchanges are there.
+-- that. With them is what the newest of them quote, and the root of a thread in which others wrote. A fresh start of the
+-- asker ends what came before it. Where people are kept apart (sharing: person), and in p2p, only the asker's exchanges
+-- are there.
 create or replace function bot_private.window_ids(
   p_tenant_key text, p_conversation_id text, p_chat_id text, p_user_id text, p_actor_id text,
   p_question bigint, p_recent_s integer, p_limit integer, p_bytes integer
@@ -86,6 +101,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   most constant integer := 100;
+  most_above constant integer := 4;
   v_root constant text := bot_private.root_of(p_conversation_id);
   v_apart constant boolean := coalesce(public.claim('sharing') = 'person', false);
   v_alone constant boolean := v_apart or coalesce(public.claim('chat_type') = 'p2p', false);
@@ -96,6 +112,9 @@ declare
   v_since timestamptz;
   v_talk_since timestamptz;
   v_stored bigint[];
+  v_window bigint[];
+  v_message_ids text[];
+  v_above text[];
 begin
   if v_root <> 'main' and v_is_thread then
     v_root_turn := (
@@ -138,40 +157,63 @@ begin
       select m.id from public.agent_messages m
       where m.turn_id = v_root_turn and m.chat_id = p_chat_id and m.id < p_question);
   end if;
-  return array(
-    with stored as (
-      select m.* from public.agent_messages m where m.id = any (v_stored)
-    ), talk as (
-      select t.number, t.message_id, t.root_id, t.content, l.said_at
-      from public.chat_transcript t, to_timestamp(t."timestamp" / 1000.0) l (said_at)
-      where not v_alone and t.tenant_key = p_tenant_key and t.chat_id = p_chat_id and not t.ours
-        and (not v_is_thread or v_root in (t.root_id, t.message_id) or l.said_at < v_opening.created_at)
-        and (v_is_thread or l.said_at >= v_since)
-        and l.said_at > coalesce(v_talk_since, '-infinity')
-      order by t."timestamp" desc limit most
-    ), lines as (
-      select s.id, s.created_at as said_at, octet_length(left(s.content, bot_private.longest_line(s.role))) as bytes,
-             s.turn_id is not distinct from v_root_turn as is_root, v_apart or s.actor_id = p_actor_id as is_own, 1 as share
-      from stored s
-      where s.chunk = 0 and s.id > v_from
-        and (s.role = 'user' or s.status = 'sent' or s.status = 'pending' and s.actor_id = p_actor_id)
-        and (not v_apart or s.conversation_id <> p_conversation_id or p_user_id in (s.user_id, s.actor_id))
+  with stored as (
+    select m.* from public.agent_messages m where m.id = any (v_stored)
+  ), talk as (
+    select t.number, t.message_id, t.root_id, t.content, t.quotes, coalesce(t.quotes, t.root_id) as above, l.said_at
+    from public.chat_transcript t, to_timestamp(t."timestamp" / 1000.0) l (said_at)
+    where not v_alone and t.tenant_key = p_tenant_key and t.chat_id = p_chat_id and not t.ours
+      and (not v_is_thread or v_root in (t.root_id, t.message_id) or l.said_at < v_opening.created_at)
+      and (v_is_thread or l.said_at >= v_since)
+      and l.said_at > coalesce(v_talk_since, '-infinity')
+    order by t."timestamp" desc limit most
+  ), lines as (
+    select s.id, s.created_at as said_at, octet_length(left(s.content, bot_private.longest_line(s.role))) as bytes,
+           s.turn_id is not distinct from v_root_turn as is_root, v_apart or s.actor_id = p_actor_id as is_own,
+           1 as share, s.message_id, s.quotes, bot_private.line_above(s) as above
+    from stored s
+    where s.chunk = 0 and s.id > v_from
+      and (s.role = 'user' or s.status = 'sent' or s.status = 'pending' and s.actor_id = p_actor_id)
+      and (not v_apart or s.conversation_id <> p_conversation_id or p_user_id in (s.user_id, s.actor_id))
+    union all
+    select -t.number, t.said_at, octet_length(left(t.content, bot_private.longest_line())),
+           t.message_id = v_root, false, 4, t.message_id, t.quotes, t.above
+    from talk t
+    where t.message_id not in (
+      select q.turn_id from public.agent_messages q
+      where q.turn_id = any (array(select message_id from talk)) and q.role = 'user')
+  ), counted as (
+    select l.id, l.said_at, l.is_root, l.is_own, l.share, l.message_id, l.quotes, l.above,
+           row_number() over newest as place, sum(l.bytes + 32) over newest as bytes
+    from lines l
+    window newest as (partition by l.is_own, l.share order by l.said_at desc, l.id desc)
+  )
+  select array_agg(c.id order by c.said_at, c.id), array_agg(c.message_id),
+         array_agg(c.above order by c.said_at desc)
+           filter (where c.above <> v_root and (c.quotes is not null or not c.is_own))
+  into v_window, v_message_ids, v_above
+  from counted c
+  where c.is_root or case when c.is_own then c.place <= p_limit else c.bytes <= c.share * p_bytes and not v_alone end;
+  v_above := (array(select a from unnest(v_above) a where a <> all (v_message_ids)))[:most_above];
+  if v_above = '{}' then
+    return coalesce(v_window, '{}');
+  end if;
+  return v_window || array(
+    with above as materialized (  -- by the ids alone: the planner would rather read all of the chat
+      select m.id, m.chat_id, m.actor_id = p_actor_id as is_own from public.agent_messages m
+      where m.turn_id = any (v_above) and m.role = 'user'
       union all
-      select -t.number, t.said_at, octet_length(left(t.content, bot_private.longest_line())),
-             t.message_id = v_root, false, 4
-      from talk t
-      where t.message_id not in (
-        select q.turn_id from public.agent_messages q
-        where q.turn_id = any (array(select message_id from talk)) and q.role = 'user')
-    ), counted as (
-      select l.id, l.said_at, l.is_root, l.is_own, l.share,
-             row_number() over newest as place, sum(l.bytes + 32) over newest as bytes
-      from lines l
-      window newest as (partition by l.is_own, l.share order by l.said_at desc, l.id desc)
+      select m.id, m.chat_id, m.actor_id = p_actor_id from public.agent_messages m
+      where m.message_id = any (v_above) and m.role = 'assistant' and m.status = 'sent'
+      union all
+      select -t.number, t.chat_id, false from public.chat_transcript t
+      where t.tenant_key = p_tenant_key and t.chat_id = p_chat_id and t.message_id = any (v_above) and not t.ours
+        and to_timestamp(t."timestamp" / 1000.0) > coalesce(v_talk_since, '-infinity')
+        and not exists (select from public.agent_messages m where m.turn_id = t.message_id and m.role = 'user')
     )
-    select c.id from counted c
-    where c.is_root or case when c.is_own then c.place <= p_limit else c.bytes <= c.share * p_bytes and not v_alone end
-    order by c.said_at, c.id);
+    select a.id from above a
+    where a.chat_id = p_chat_id and (a.is_own or not v_alone)
+      and (a.id < 0 or a.id > v_from and a.id < p_question));
 end
 $$;
 

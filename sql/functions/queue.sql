@@ -215,7 +215,10 @@ as $$
     'waiting', count(*) filter (where j.status = 'waiting'),
     'running', count(*) filter (where j.status = 'running'),
     'failed', count(*) filter (where j.status = 'failed'),
-    'oldest_waiting_s', extract(epoch from now() - min(j.queued_at) filter (where j.status = 'waiting')))
+    -- a job that is tried again waits from its beginning, another one from when it may run
+    'oldest_waiting_s', extract(epoch from now() - min(
+      case when j.attempts > 0 then j.queued_at else greatest(j.queued_at, j.scheduled_at) end)
+      filter (where j.status = 'waiting' and (j.attempts > 0 or j.scheduled_at is null or j.scheduled_at <= now()))))
     || (select jsonb_build_object('unstored', s.state -> 'turns', 'oldest_unstored_s', s.state -> 'oldest_s')
         from (select waiting_stores() as state) s)
   from jobs j

@@ -662,7 +662,6 @@ begin
   perform public.note_gone(array[v_card.turn_id], v_card.chat_id) where v_card.id is not null;
   perform public.drop_card(p_message_id);
   perform public.drop_message(p_message_id, coalesce(v_turn.chat_id, p_chat_id));
-  delete from public.chat_transcript where message_id = p_message_id;
   delete from public.imported_messages m
   where hashtext(m.message_id) = hashtext(p_message_id) and m.message_id = p_message_id;
   perform public.withdraw_kept_cards(
@@ -711,19 +710,19 @@ begin
   delete from public.agent_messages where id = v_said.id;
   insert into public.agent_messages (
     id, turn_id, conversation_id, user_id, tenant_key, chat_id, role, chunk, content, actor_id, actor_name,
-    message_id, status, created_at)
+    message_id, status, created_at, quotes)
   overriding system value
   select v_said.id, v_said.turn_id, v_said.conversation_id, v_said.user_id, v_said.tenant_key, v_said.chat_id,
          v_said.role, v_said.chunk, p_said, v_said.actor_id, v_said.actor_name, v_said.message_id, v_said.status,
-         v_said.created_at
+         v_said.created_at, v_said.quotes
   where v_said.id is not null;
   perform bot_private.keep_terms(p_message_id) where v_said.id is not null;
   -- with another number, so that no worker goes on with what it holds
   delete from public.chat_transcript where message_id = p_message_id and chat_id = p_chat_id;
   insert into public.chat_transcript (
-    chat_id, message_id, tenant_key, root_id, author, author_id, content, "timestamp", is_bot, ours)
+    chat_id, message_id, tenant_key, root_id, author, author_id, content, "timestamp", is_bot, ours, quotes)
   select v_heard.chat_id, v_heard.message_id, v_heard.tenant_key, v_heard.root_id, v_heard.author, v_heard.author_id,
-         p_heard, v_heard."timestamp", v_heard.is_bot, v_heard.ours
+         p_heard, v_heard."timestamp", v_heard.is_bot, v_heard.ours, v_heard.quotes
   where v_heard.message_id is not null;
   perform bot_private.draft_receipt(
     'edit', array[p_message_id], v_texts, v_before, coalesce(v_said.actor_id, nullif(v_heard.author_id, '')),

@@ -30,11 +30,6 @@ language sql immutable parallel safe security invoker
 return case when starts_with(p_conversation_id, 'feishu:doc:') then substr(p_conversation_id, 8)
   else split_part(p_conversation_id, ':', 2) end;
 
-create or replace function bot_private.root_of(p_conversation_id text) returns text
-language sql immutable parallel safe security invoker
-return case when starts_with(p_conversation_id, 'feishu:doc:') then 'main'
-  else split_part(p_conversation_id, ':', 3) end;
-
 -- A missing identity fails closed; and under a token it is the token's: nobody names another.
 -- True, so that a function may ask for it where it declares its variables, before any other work.
 create or replace function bot_private.require_identity(
@@ -171,13 +166,14 @@ language sql stable security invoker
 return '{"recalled": []}'::jsonb || p_shown || jsonb_build_object('quotes', bot_private.quoted_messages(p_shown));
 
 -- p_origin: JSON {origin, parent_id, cause} as in agent_turns; null: it answers the message of that id. p_recent_s: as
--- window_ids takes it. p_asked_ms: when the question was written (Feishu: create_time), ms since epoch. `history` is
--- its window and, last, the question.
+-- window_ids takes it. p_asked_ms: when the question was written (Feishu: create_time), ms since epoch. p_quotes: the
+-- message that the question replies to. `history` is its window and, last, the question.
 create or replace function public.open_turn(
   p_turn_id text, p_conversation_id text, p_chat_id text, p_root_id text,
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_history_limit integer, p_fold_after integer default 0,
-  p_origin text default null, p_recent_s integer default 0, p_asked_ms bigint default null
+  p_origin text default null, p_recent_s integer default 0, p_asked_ms bigint default null,
+  p_quotes text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -233,9 +229,9 @@ begin
   on conflict do nothing;
   if found then
     insert into public.agent_messages (conversation_id, user_id, turn_id, tenant_key, chat_id, role,
-                                       content, actor_id, actor_name, message_id, status, created_at)
+                                       content, actor_id, actor_name, message_id, status, created_at, quotes)
     values (p_conversation_id, p_user_id, p_turn_id, p_tenant_key, p_chat_id, 'user',
-            p_content, p_actor_id, p_actor_name, p_turn_id, 'received', v_asked_at)
+            p_content, p_actor_id, p_actor_name, p_turn_id, 'received', v_asked_at, p_quotes)
     returning id into v_question;
     v_turn.state := 'open';
     v_turn.attempts := 1;
@@ -320,7 +316,8 @@ create or replace function public.begin_turn(
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_history_limit integer, p_fold_after integer, p_heard text, p_decision text,
   p_recent_s integer default 0, p_recall text default null, p_elsewhere boolean default false,
-  p_short boolean default false, p_origin text default null, p_asked_ms bigint default null
+  p_short boolean default false, p_origin text default null, p_asked_ms bigint default null,
+  p_quotes text default null
 ) returns json
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
@@ -373,7 +370,8 @@ begin
   end if;
   v_opened := public.open_turn(
     p_turn_id, p_conversation_id, p_chat_id, p_root_id, p_user_id, p_actor_id, p_actor_name,
-    p_tenant_key, p_content, p_history_limit, p_fold_after, p_origin, p_recent_s, p_asked_ms);
+    p_tenant_key, p_content, p_history_limit, p_fold_after, p_origin, p_recent_s, p_asked_ms,
+    p_quotes);
   select jsonb_build_object('rules', r.rules, 'documents', bot_private.documents_were_told()) into v_more
   from bot_private.rules_of(p_chat_id, p_tenant_key) r;
   if p_elsewhere and v_opened ->> 'state' = 'open' then
@@ -658,7 +656,8 @@ create or replace function public.restore_turn(
   p_user_id text, p_actor_id text, p_actor_name text, p_tenant_key text,
   p_content text, p_cards text, p_tool_calls text, p_error text,
   p_asked_at timestamptz, p_answered_at timestamptz, p_given text default '[]',
-  p_origin text default null, p_intended text default null, p_shown text default null
+  p_origin text default null, p_intended text default null, p_shown text default null,
+  p_quotes text default null
 ) returns jsonb
 language plpgsql security invoker set search_path = pg_catalog, pg_temp
 as $$
@@ -741,9 +740,9 @@ begin
 
   insert into public.agent_messages
     (conversation_id, user_id, turn_id, tenant_key, chat_id, role, content, actor_id, actor_name,
-     message_id, status, created_at)
+     message_id, status, created_at, quotes)
   values (p_conversation_id, p_user_id, p_turn_id, p_tenant_key, p_chat_id, 'user', p_content,
-          p_actor_id, p_actor_name, p_turn_id, 'received', p_asked_at)
+          p_actor_id, p_actor_name, p_turn_id, 'received', p_asked_at, p_quotes)
   on conflict (turn_id, role, chunk) do nothing;
   if found and v_turn.state <> 'open' then
     perform bot_private.keep_terms(p_turn_id);

@@ -70,12 +70,17 @@ def said(group: Group, text: str, at: int, *, who: str = "alice") -> MessageReco
 
 async def test_what_one_worker_records_the_other_sees(rpc: Rpc, group: Group, clock: Clock) -> None:
     one, other = worker(rpc, group, clock), worker(rpc, group, clock)
-    await one.start(group.chat(), [said(group, "first", START)])
-    await other.record_message(group.chat(), said(group, "second", START + 10, who="bob"))
+    first = said(group, "first", START)
+    reply = replace(said(group, "second", START + 10, who="bob"), quotes=first.message_id)
+    await one.start(group.chat(), [first])
+    await other.record_message(group.chat(), reply)
 
     found = await one.get(group.chat())
     assert found
-    assert [m.content for m in found.messages] == ["first", "second"]
+    assert [(m.content, m.quotes) for m in found.messages] == [
+        ("first", ""),
+        ("second", first.message_id),
+    ]
     assert found.participants == {group.person("alice"): "alice", group.person("bob"): "bob"}
     assert [one["content"] for one in found.llm_history] == ["alice: first", "bob: second"]
     assert [one["content"] for one in found.llm_history] == ["alice: first", "bob: second"]

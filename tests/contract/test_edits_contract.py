@@ -46,6 +46,19 @@ async def test_the_new_text_takes_the_place_of_the_old_and_of_what_told_it(
     assert (said.actor_id, said.message_id) == (alice.user_id, f"om_{OLD}_{alice.chat_id}")
 
 
+async def test_an_edited_reply_still_stands_under_what_it_quotes(
+    memory: MemoryStore, group: Group
+) -> None:
+    alice, bob = group.turn("alice"), group.turn("bob")
+    reply, above = f"om_{OLD}_{alice.chat_id}", group.message("above")
+    await memory.begin_turn(alice, turn_id=reply, content=OLD, quotes=above)
+
+    await edit(memory, bob, group.message("notices"), NEW)
+
+    [line, *_] = (await memory.begin_turn(bob, turn_id=group.message("q"), content="?")).history
+    assert (line.content, line.replies_to) == (NEW, above)
+
+
 async def test_a_message_that_says_the_same_is_left_alone(
     memory: MemoryStore, group: Group
 ) -> None:

@@ -441,6 +441,55 @@ async def test_only_the_author_corrects_and_the_subject_may_delete(
     assert scene.found() == set()
 
 
+async def test_a_list_that_shows_what_is_taken_back_goes_and_one_from_before_stays(
+    scene: Scene, group: Group
+) -> None:
+    own = group.p2p()
+    before, said, after = (group.message(name) for name in ("before", "said", "after"))
+    for turn_id in (before, said, after):
+        await scene.memory.begin_turn(own, turn_id=turn_id, content="/memory")
+        if turn_id != said:
+            await scene.items.list(own, turn_id=turn_id)
+        await scene.answer(own, turn_id, "Your facts")
+    await Withdrawals(scene.rpc).forget_turns()
+
+    await scene.memory.take_back(said, own.chat_id)
+
+    assert scene.to_withdraw() >= {f"{said}_card", f"{after}_card"}
+    assert f"{before}_card" not in scene.to_withdraw()
+
+
+async def test_what_was_noted_of_a_turn_goes_with_its_words(scene: Scene, group: Group) -> None:
+    alice, turn_id = group.turn(), group.message("said")
+    await scene.turn(alice, turn_id, f"Remember {scene.word}", f"Noted: {scene.word}")
+    place = "conversation_id, user_id, actor_id, tenant_key, chat_id"
+    for statement in (
+        f"insert into agent_feedback (turn_id, {place}, source, helpful)"
+        f" select id, {place}, 'button', true from agent_turns where id = %(turn)s",
+        "insert into agent_turn_records (turn_id, short) values (%(turn)s, %(word)s)",
+        "insert into agent_decisions (message_id, chat_id, actor_id, respond, reason, tier, cue)"
+        " select id, chat_id, actor_id, true, 'explicit', 'none', %(word)s from agent_turns"
+        " where id = %(turn)s",
+        "update agent_turns set shown = jsonb_build_object('heard', %(word)s::text)"
+        " where id = %(turn)s",
+    ):
+        scene.database.execute(statement.encode(), {"turn": turn_id, "word": scene.word})
+
+    await scene.memory.take_back(turn_id, alice.chat_id)
+
+    assert scene.found() == set()
+    assert scene.database.execute("select from agent_feedback").fetchall() == []
+    outcome = "select outcome from agent_turns where id = %s"
+    assert scene.database.execute(outcome, [turn_id]).fetchone() == ("taken_back",)
+
+
+async def test_cards_that_only_the_caller_knows_are_withdrawn(scene: Scene, group: Group) -> None:
+    params = {"p_message_id": group.message("said"), "p_chat_id": group.chat()}
+    card = group.message("card")
+    await scene.rpc.call("recall_message", {**params, "p_cards": json.dumps([card])}, None)
+    assert card in scene.to_withdraw()
+
+
 async def test_a_note_is_deleted_with_what_it_was_made_from(scene: Scene, group: Group) -> None:
     alice, turn_id = group.turn(), group.message("said")
     await scene.memory.begin_turn(alice, turn_id=turn_id, content=f"Note that {scene.word}")
@@ -597,6 +646,28 @@ async def test_an_answer_is_made_again_when_an_answer_in_its_prompt_went_meanwhi
     assert (state, stored) == ("open", ())
 
 
+async def test_an_answer_is_made_again_when_a_note_in_its_prompt_lost_a_part_once_more(
+    scene: Scene, group: Group
+) -> None:
+    first, second, question = (group.message(name) for name in ("first", "second", "asked"))
+    alice, bob = group.turn(), group.turn("bob")
+    made = group.message("made")
+    await scene.memory.begin_turn(alice, turn_id=made, content="Make a list")
+    note = await scene.notes.create(alice, title="List", body="milk", turn_id=made)
+    for turn_id, body in ((first, "tea"), (second, "beer")):
+        await scene.memory.begin_turn(alice, turn_id=turn_id, content=f"Add {body}")
+        await scene.notes.update(alice, note.id, body=body, turn_id=turn_id)
+    await scene.memory.take_back(first, group.chat())
+    await scene.memory.begin_turn(bob, turn_id=question, content="What is on the list?")
+    await scene.memory.take_back(second, group.chat())
+
+    state, stored = await scene.memory.record_reply(
+        bob, turn_id=question, cards=["Beer."], source_ids=[f"note:{note.id}"]
+    )
+
+    assert (state, stored) == ("open", ())
+
+
 @pytest.mark.parametrize("where", ["in the question itself", "in a quoted message"])
 async def test_what_only_a_picture_told_goes_at_second_hand(
     scene: Scene, group: Group, where: str
@@ -722,11 +793,12 @@ async def test_what_others_had_kept_of_it_goes_unless_they_said_it_themselves(
 
 
 async def test_what_is_answered_anew_has_kept_nothing(scene: Scene, group: Group) -> None:
-    question, bob = group.message("asked"), group.turn("bob")
-    await scene.turn(bob, group.message("before"), "Hello", "Hi.")
+    question, before, bob = group.message("asked"), group.message("before"), group.turn("bob")
+    await scene.turn(bob, before, "Hello", "Hi.")
     await scene.memory.merge_working_memory(
-        bob, scope="user", patch={"vendor": "Acme"}, turn_id=group.message("before")
+        bob, scope="user", patch={"vendor": "Acme"}, turn_id=before
     )
+    await scene.memory.undo_kept(bob, before)  # which is answered, and stays so
     await scene.memory.begin_turn(bob, turn_id=question, content="Keep what Alice said")
     await scene.memory.merge_working_memory(
         bob, scope="user", patch={"vendor": scene.word}, turn_id=question

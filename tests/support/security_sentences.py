@@ -320,15 +320,15 @@ SENTENCES: Mapping[str, str | tuple[str, ...]] = {
     ),
     "Of the calls for documents": (
         "tests/unit/bot/feishu/test_fair_pacing.py::test_another_persons_first_calls_leave_at_once",
-        "tests/unit/bot/queue/test_person_rates.py::test_what_is_done_for_somebody_takes_their_share_of_feishus_limits",
+        "tests/unit/bot/queue/test_own_places.py::test_what_is_done_for_somebody_takes_their_share_of_feishus_limits",
     ),
     "It skips what exceeds": (
         "tests/acceptance/test_flooding.py::test_a_flood_is_answered_up_to_the_limit_and_told_once",
         "tests/integration/bot/queue/test_fair_shares.py::test_one_worker_tells_the_person_once_in_a_flood",
-        "tests/unit/bot/queue/test_person_rates.py::test_who_has_been_told_that_it_is_too_much_is_known_until_there_is_room",
+        "tests/unit/bot/process/test_person_rates.py::test_who_has_been_told_that_it_is_too_much_is_known_until_there_is_room",
     ),
     "Requests count by the time": (
-        "tests/unit/bot/queue/test_person_rates.py::test_a_slow_worker_lets_no_more_through",
+        "tests/unit/bot/process/test_person_rates.py::test_a_slow_worker_lets_no_more_through",
         "tests/integration/bot/queue/test_fair_shares.py::test_a_backlog_that_waited_for_long_passes_no_more_than_a_burst",
     ),
     "A message is cut": (

@@ -53,7 +53,7 @@ _TROUBLE = "status_500"  # also what llama.cpp calls a template that cannot take
 class ChatModel:
     """The model `name` at `endpoint`.
 
-    It has `first_s` to begin its response, thoughts and calls included, and then `between_s` for
+    It has `first_s` to begin its response, thoughts and calls included, and then `BETWEEN_S` for
     each further piece. A response that is not streamed has to be there within `first_s`. Before it
     is asked it may wait for `waits_s` while it has as many requests as it takes.
     """
@@ -64,19 +64,18 @@ class ChatModel:
         name: str,
         *,
         first_s: float = TIMEOUT_S,
-        between_s: float = BETWEEN_S,
         waits_s: float = LONGEST_WAIT_S,
     ) -> None:
         self._endpoint = endpoint
         self._name = name
-        self._first_s, self._between_s = first_s, between_s
+        self._first_s = first_s
         self._waits_s = waits_s
         self._abilities = endpoint.abilities(name)
         self._queue = endpoint.queue(name)
 
     async def respond(self, request: Request, on_text: OnText | None = None) -> Response:
         """Raises `ModelFailed`, `ToolsRefused` and `Declined`."""
-        reading = _Reading(on_text, self._between_s)
+        reading = _Reading(on_text)
         try:
             async with time_limit(self._first_s) as reading.limit:
                 return await self._adapting(request, reading)
@@ -186,9 +185,8 @@ class _Reading:
 
     limit: asyncio.Timeout
 
-    def __init__(self, on_text: OnText | None, between_s: float) -> None:
+    def __init__(self, on_text: OnText | None) -> None:
         self.on_text = on_text
-        self._between_s = between_s
         self.begin(frozenset)
 
     def begin(self, features: Sent) -> ResponseAssembly:
@@ -227,7 +225,7 @@ class _Reading:
         if self._assembly.pieces == before:
             return
         if not self.limit.expired():
-            self.limit.reschedule(asyncio.get_running_loop().time() + self._between_s)
+            self.limit.reschedule(asyncio.get_running_loop().time() + BETWEEN_S)
         text = self._assembly.text
         if self.on_text and (not before or text != self._shown):
             self._shown = text

@@ -14,6 +14,7 @@ from typing import Any
 from bot.agents.llm.model import Feature, Message, Request, call_entry, result_message
 from bot.agents.model_text.cleaner import AnswerReader, Cleaner, Manner
 from bot.agents.prompts.prompt import (
+    REPLYING,
     STALE,
     Image,
     Prompt,
@@ -141,8 +142,10 @@ def _with_pairs(message: context.PromptMessage) -> list[Message]:
 
 
 def _visible_content(message: context.PromptMessage, content: str) -> str:
-    """`content` with our remarks around it: when it was said, and whether it was replaced since."""
+    """`content` with our remarks around it: when it was said, what it replies to, and whether it
+    was replaced since."""
     at = f"[{message.at}] " if message.at else ""
+    at += f"{remark(f'{REPLYING} {message.replies_to}')} " if message.replies_to else ""
     stale_note = f"\n\n{STALE}" if message.is_stale else ""
     return f"{at}{content or _NOTHING_TO_READ}{stale_note}"
 

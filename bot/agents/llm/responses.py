@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bot.agents.llm.http_responses import json_values
+from bot.agents.llm.http_responses import MOST_TEXT, SURE, RestartSigns, StreamedText, json_values
 from bot.agents.llm.model import Declined, ModelFailed, Response
-from bot.agents.llm.streamed_text import MOST_TEXT, SURE, RestartSigns, StreamedText
 from bot.agents.model_text.cleaner import after_thoughts
 from bot.agents.tool_types import ToolCall
 from bot.text.json_text import dump_json, mend_characters

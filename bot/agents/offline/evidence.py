@@ -17,6 +17,7 @@ from bot.agents.offline.matters import (
     in_common,
     is_of_twin,
     matter_words,
+    points_back,
     referent_place,
     statement_kinds,
     word_count,
@@ -66,6 +67,7 @@ _OWNER = re.compile(  # “Bob's birthday”, not “what's” or “it's”
     r"\b(?!(?:What|Who|Where|When|How|Why|It|That|There|Here|Let|He|She|This|Which)\b)"
     r"([A-Z][a-z]+)(?:['’]s\b| ?的)"
 )
+_AGREES = re.compile(r"\W*\d\W*")  # “+1”
 _ONESELF = re.compile(r"\b(?:i|me|my|mine)\b|我(?!们)", re.IGNORECASE)
 
 
@@ -112,18 +114,30 @@ def _statement_of(
     if value and not facts.fact_to_remember(line.text):
         whole = value if facts.is_whole(value) else _confirmed_fact(value, *after)
         text = whole or facts.statement_in(value)
-    own = [one.who == line.who for one in told]
-    referent = -1 if whole else referent_place(line.text, [one.text for one in told], own)
-    if not text and referent >= 0:  # “make it 4” reads as a request
+    referent = "" if whole else _referent(line, told)
+    if not text and referent:  # “make it 4” reads as a request
         text = facts.without_stop(line.text)
     if not text:
         return None
-    about = last_question if _is_short_reply(text, last_question) else ""
-    if referent >= 0:
-        about = f"{told[referent].about} {told[referent].text}".strip()
+    about = referent or (last_question if _is_short_reply(text, last_question) else "")
     only_supposes = supposes(text)
-    new = not only_supposes and (bool(value) or referent >= 0 or facts.says_change(text))
+    new = not only_supposes and bool(value or referent or facts.says_change(text))
     return Evidence(text, line.who, line.when, new, line.is_replaced, about, only_supposes)
+
+
+def _referent(line: PromptLine, told: Sequence[Evidence]) -> str:
+    """The statement that `line` corrects, with what that one is about; "" if it corrects none."""
+    if not line.above:
+        own = [one.who == line.who for one in told]
+        place = referent_place(line.text, [one.text for one in told], own)
+        return f"{told[place].about} {told[place].text}".strip() if place >= 0 else ""
+    if _AGREES.fullmatch(line.text) or not (
+        points_back(line.text) or facts.says_change(line.text) or statement_kinds(line.text)
+    ):
+        return ""
+    above = line.above.removesuffix("…")
+    same = (one for one in reversed(told) if one.text in above or above in one.text)
+    return next((f"{one.about} {one.text}".strip() for one in same), above)
 
 
 def _is_short_reply(text: str, question: str) -> bool:

@@ -22,6 +22,7 @@ from bot.agents.prompts.prompt import (
     PERSON,
     PERSON_MEMORY,
     RECALLED,
+    REPLYING,
     THREAD_MEMORY,
     TRANSCRIPT,
     quotations,
@@ -39,7 +40,10 @@ _LABELLED = re.compile(
     rf"({_NAME}(?: \(…[^\s()]{{1,8}}\))?(?: {re.escape(OTHER_BOT)})?)[:：]\s+(.*)", re.S
 )
 _LINE_END = re.compile(rf"\n(?!{FOREIGN_MARGIN})")
-_LABELLED_LINE = re.compile(rf"(?:\[[^\]]{{1,60}}\] )?{_LABELLED.pattern}", re.S)
+_REPLY = re.compile(rf"\[{REPLYING} [^“\]]*“(?P<above>[^\]]*)”\] (?P<line>.+)", re.S)
+_LABELLED_LINE = re.compile(
+    rf"(?:\[[^\]]{{1,60}}\] )?(?:\[{REPLYING} [^\]]*\] )?{_LABELLED.pattern}", re.S
+)
 _OWN_NAME = re.compile(r"You are (.{1,80}?), a colleague in ")
 _FILE = re.compile(r"Text of the (?:file|document) \"(.+?)\"")
 _FACT = re.compile(
@@ -58,7 +62,7 @@ class PromptLine:
     alone, or "".
 
     `is_replaced`: the prompt marks it as replaced by a later one. `earlier`: it was found, and does
-    not stand in the conversation.
+    not stand in the conversation. `above`: the beginning of the line that it replies to.
     """
 
     text: str
@@ -67,6 +71,7 @@ class PromptLine:
     own: bool = False
     is_replaced: bool = False
     earlier: bool = False
+    above: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +237,12 @@ def _line(text: str, own_name: str) -> PromptLine | None:
     """“[2026-03-02 10:00 · current] Alice: words”, “Alice: words” or the words alone."""
     date_match = _DATED.fullmatch(text)
     when, marks, words = date_match.groups() if date_match else ("", "", text)
+    reply = _REPLY.fullmatch(words)
+    above, words = (reply["above"], reply["line"]) if reply else ("", words)
     who, words_said = label_and_words(words, own_name)
     own = who == _MYSELF or (bool(own_name) and who == own_name)
     return (
-        PromptLine(words_said, who, when, own, is_replaced="earlier" in marks)
+        PromptLine(words_said, who, when, own, is_replaced="earlier" in marks, above=above)
         if words_said
         else None
     )

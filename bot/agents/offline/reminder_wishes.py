@@ -104,7 +104,7 @@ _NO_MORE = re.compile(
     r"\b(?:no need to|do(?:n['’]?| no)t|stop|no longer|you (?:can|may) stop) remind(?:ing)?\b"
     r"(?: (?:me|us|everyone|everybody|about|of|to|that))*(?P<en>.{0,60}?)"
     r"(?:\s+(?:any ?more|any longer|please|now))*\W*$"
-    r"|^\W*(?P<before>[^，。,.]{0,20}?)(?:不用|不必|不要|别|无需|不需要)再?提醒(?:我们?|大家|咱们)?"
+    r"|^\W*(?P<before>[^，。,.]{0,20}?)(?:不用|不必|不要|(?<![分特个])别|无需|不需要)再?提醒(?:我们?|大家|咱们)?"
     r"(?P<zh>[^，。,.]{0,30}?)[了啦吧]*\W*$",
     re.IGNORECASE,
 )
@@ -156,7 +156,7 @@ _GREETING = re.compile(
     r"|[^\s,，。!！@]{0,12}?[你您]好|大家好|[早晚下中]上?午?好|哈[喽啰罗]|[嗨嘿喂亲])+",
     re.IGNORECASE,
 )
-_AGAIN = re.compile(r"(?:once )?(?:more|again)|再次?", re.IGNORECASE)
+_AGAIN = re.compile(r"(?:once )?(?:more|again)|再次?|在", re.IGNORECASE)
 _HERE = "\x1f"  # where the words stood that ask for a reminder
 _CLAUSE = re.compile(r"[,，.。;；!！?？]+\s*(?=\S)")
 _CLAUSE_BEFORE = re.compile(rf"^[^{_HERE}]*[,，.。;；!！?？](?=[^{_HERE}]*{_HERE})")
@@ -247,6 +247,12 @@ def _match_call(question: str) -> re.Match[str] | None:
     return match if read_moment(rest, ANY_DAY).problem != "missing" else None
 
 
+def call_in(question: str) -> str:
+    """The words that ask for a reminder: “remind me”, 提醒大家; "" if there are none."""
+    match = _SET.search(question) or _match_call(question)
+    return match[0] if match else ""
+
+
 def words_to_remind_of(words: str) -> str:
     """What comes after the wish; what comes before it, a greeting or how it came to it, only where
     nothing does. “Remind me again” names nothing."""
@@ -266,7 +272,7 @@ def _is_about(question: str, match: re.Match[str]) -> bool:
     before = _CLAUSE.split(before)[-1]
     before = re.sub("(?:don['’]t|do not) forget to ", "", before)
     asks: Callable[[str], object] = re.compile(
-        r"\b(?:did|does|have|has|was|were|who|why|didn't|don't)\b|谁|为什么|刚才|别$|不要$|不用$"
+        r"\b(?:did|does|have|has|was|were|who|why|didn't|don't)\b|谁|为什么|刚才|(?<![分特个])别$|不要$|不用$"
     ).search
     return bool(asks(before)) or question[match.end() :].startswith(("了", "过"))
 

@@ -9,16 +9,18 @@ it stands."""
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from bot.agents.offline.agenda_requests import agenda_call
 from bot.agents.offline.choosing import is_only_position, list_position
 from bot.agents.offline.commands import command
 from bot.agents.offline.facts import fact_to_remember
 from bot.agents.offline.notes import say
+from bot.agents.offline.reminder_times import requests_for_each_time
 from bot.agents.offline.reminder_wishes import ANY_DAY, DAYS, reminder_wish
 from bot.text.languages import LANGUAGES
 from bot.text.moments import read_moment
-from bot.text.times import TIME_PATTERN
+from bot.text.times import PERIOD_PATTERN, TIME_PATTERN, read_time
 from memory.dates import named_days
 from memory.text import has_han
 
@@ -38,14 +40,41 @@ def requests_in(question: str) -> list[str]:
     """The requests in `question`, each whole by itself; it alone if it makes no more than one."""
     if len(question) > _LONGEST:
         return [question]
-    parts = [part.strip() for part in _JOINT.split(question) if part.strip()]
-    kinds = [_kind(part) for part in parts]
-    if not 2 <= len(parts) <= _MOST or not all(kinds):
+    requests: list[str] = []
+    for group in _groups(question):
+        divided = requests_for_each_time(group.text)
+        if len(divided) == 1 and group.pieces > 1:
+            return [question]
+        requests += divided
+    kinds = [_kind(part) for part in requests]
+    if not 2 <= len(requests) <= _MOST or not all(kinds):
         return [question]
     after_text = kinds[next((n for n, one in enumerate(kinds) if one in _TELLS), len(kinds)) :]
     if not set(after_text) <= _TELLS | _READS:
         return [question]
-    return _on_the_day_before(parts, kinds)
+    return _on_the_day_before(requests, kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A piece of a message that asks for something, with the pieces after it that do not."""
+
+    text: str
+    pieces: int
+
+
+def _groups(question: str) -> list[_Group]:
+    joints = [(match.start(), match.end()) for match in _JOINT.finditer(question)]
+    starts, ends = [0, *(end for _, end in joints)], [*(at for at, _ in joints), len(question)]
+    groups: list[tuple[int, int, int]] = []  # start, end, pieces
+    for start, end in zip(starts, ends, strict=True):
+        piece = question[start:end].strip()
+        if groups and piece and not _kind(piece):
+            first, _, pieces = groups[-1]
+            groups[-1] = (first, end, pieces + 1)
+        elif piece:
+            groups.append((start, end, 1))
+    return [_Group(question[start:end].strip(), pieces) for start, end, pieces in groups]
 
 
 def _on_the_day_before(parts: list[str], kinds: list[str]) -> list[str]:
@@ -102,7 +131,9 @@ def completed(question: str, before: str, answer: str) -> str:
 
 def _with_time(request: str, answer: str) -> str:
     """The request for a reminder with the time that `answer` gives, if it gives only that; a day
-    replaces the one before. Else `answer`."""
+    replaces the one before. Of several reminders that is the first whose half of the day is open:
+    the others are set. Else `answer`."""
+    request = next(filter(_leaves_half_open, requests_in(request)), request)
     time = read_moment(answer, ANY_DAY)
     if time.problem not in ("", "halves") or time.rest.strip(" ,.，。!！"):
         return answer
@@ -112,6 +143,12 @@ def _with_time(request: str, answer: str) -> str:
     if TIME_PATTERN.search(answer):
         request = TIME_PATTERN.sub(" ", request)  # “at 6”, of which the half of the day was asked
     return f"{request} {answer}"
+
+
+def _leaves_half_open(request: str) -> bool:
+    match = TIME_PATTERN.search(request)
+    time = read_time(match, "") if match and not PERIOD_PATTERN.search(request) else None
+    return bool(time and not time.sure)
 
 
 def _with_new_time(request: str, answer: str, last_answer: str) -> str:

@@ -28,6 +28,7 @@ Ended = Literal["", "length", "time", "connection", "stopped"]
 ASKED_EARLIER = "The question was asked earlier; its “today” and “tomorrow” count from:"
 _LATE = timedelta(minutes=5)
 STALE = "[rests on something since replaced]"
+REPLYING = "replying to"  # before the line that a line replies to
 OTHER_BOT = "(a bot)"  # after the name of one
 KNOWN_HEADING = "[Known for this answer]"
 QUESTION_HEADING = "[The message to answer]"

@@ -21,6 +21,7 @@ from bot.text import times
 from bot.text.languages import Catalogue, Language, join_list
 from bot.text.moments import read_moment
 from bot.text.roster import means_asker, means_everybody
+from memory.scope import AgentMemoryContext
 from memory.tables.timers import Repeats
 from memory.text import one_line
 
@@ -47,14 +48,12 @@ def wait_for_confirmation(
     Returns what the model is told in place of a result. Raises `ToolFailed` for what a card cannot
     show in full.
     """
-    action = PendingAction(
-        id=secrets.token_urlsafe(16),
-        tool=tool,
-        arguments=arguments,
-        description=f"{tool}: {json.dumps(arguments, ensure_ascii=False, default=str)}",
-        actor_id=deps.context.actor_id,
-        conversation_id=deps.context.conversation_id,
-        question=confirmation_question(tool, arguments, about or {}, deps.prompt),
+    action = new_action(
+        tool,
+        arguments,
+        deps.context,
+        text=confirmation_question(tool, arguments, about or {}, deps.prompt),
+        summary=f"{tool}: {json.dumps(arguments, ensure_ascii=False, default=str)}",
         asked_ms=int(deps.prompt.asked_at.timestamp() * 1000),
     )
     _wait(action, deps)
@@ -69,17 +68,31 @@ def propose_action(
     raises as `wait_for_confirmation`, also where the answer only shows what is known."""
     if deps.reads_only:
         raise read_only_failure()
-    action = PendingAction(
+    _wait(new_action(tool, arguments, deps.context, text=text, summary=summary), deps)
+    return _waiting(tool)
+
+
+def new_action(
+    tool: str,
+    arguments: Mapping[str, Any],
+    context: AgentMemoryContext,
+    *,
+    text: str,
+    summary: str,
+    asked_ms: int = 0,
+) -> PendingAction:
+    """Returns an action that waits for a press of the sender of `context`. `text` and `summary` are
+    as in `propose_action`; words about time count from `asked_ms` (ms since epoch)."""
+    return PendingAction(
         id=secrets.token_urlsafe(16),
         tool=tool,
         arguments=arguments,
         description=summary,
-        actor_id=deps.context.actor_id,
-        conversation_id=deps.context.conversation_id,
+        actor_id=context.actor_id,
+        conversation_id=context.conversation_id,
         question=text,
+        asked_ms=asked_ms,
     )
-    _wait(action, deps)
-    return _waiting(tool)
 
 
 def read_only_failure() -> ToolFailed:

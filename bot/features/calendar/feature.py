@@ -6,7 +6,6 @@ A press may be repeated after a crash: Feishu writes one thing for one key."""
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -18,7 +17,7 @@ import structlog
 from bot.agenda.plans import Colleague, MeetingPlan, TaskPlan, idempotency_key
 from bot.agenda.times import AgendaRefused
 from bot.agenda.turn_agenda import AsAsker, TurnAgenda, WrittenEvent
-from bot.agents.prompts.prompt import PendingAction
+from bot.agents.tools.confirming import new_action
 from bot.answering.question import Turn
 from bot.features.calendar import wording
 from bot.features.calendar.tools import BOOK, MAKE_TASK, busy_people, calendar_tools
@@ -173,15 +172,7 @@ def _again(
     """Says that the asker's time zone is another one (`zones`: before and now), and asks for
     another press."""
     log.info("agenda.zone_changed")
-    action = PendingAction(
-        id=secrets.token_urlsafe(16),
-        tool=tool,
-        arguments=row,
-        description=summary,
-        actor_id=here.context.actor_id,
-        conversation_id=here.context.conversation_id,
-        question=offer,
-    )
+    action = new_action(tool, row, here.context, text=offer, summary=summary)
     zone_note = wording.say("zone-changed", here.language, before=zones[0], now=zones[1])
     return Reply(f"{zone_note}\n\n{offer}", confirmation(action, here.chat_type, here.language))
 

@@ -51,13 +51,20 @@ from bot.process.metrics import timed_stage
 from bot.process.usage import TurnRecord
 from bot.queue.consumer import Lease
 from bot.queue.jobs import Later
-from bot.queue.person_rates import Asker
 from bot.services import Services
 from bot.text.languages import Catalogue, Language, last_own_language
 from bot.text.roster import Person
 from memory.errors import StoreUnavailable
-from memory.models import MESSAGE_ORIGIN, OpenTurn, WorkingMemory, apology_outcome, refusal_outcome
-from memory.scope import MAIN_ROOT, AgentMemoryContext, document_chat, memory_context
+from memory.models import (
+    MESSAGE_ORIGIN,
+    OpenTurn,
+    StoredCard,
+    TurnOutcome,
+    WorkingMemory,
+    apology_outcome,
+    refusal_outcome,
+)
+from memory.scope import MAIN_ROOT, AgentMemoryContext, FeishuPerson, document_chat, memory_context
 
 log = structlog.get_logger()
 TOOLS = frozenset({"read_working_memory", "update_working_memory", "forget_fact", "read_document"})
@@ -108,7 +115,7 @@ async def handle_comment(
         return
     context = _context(notice)
     structlog.contextvars.bind_contextvars(conversation_id=context.conversation_id)
-    asker = Asker(notice.tenant_key, notice.author_open_id)
+    asker = FeishuPerson(notice.tenant_key, notice.author_open_id)
     if lease.job.attempt == 1 and services.rates.knows_refusal(asker, received_ms / 1000):
         log.info("comment.rate_limited", comment_id=notice.place.comment_id)
         return
@@ -267,21 +274,7 @@ async def _answer(
         return
     reply, means = open_turn.reply, open_turn.means
     if open_turn.state == "open":
-        answer, source_ids = await _make_answer(services, comment, open_turn, decision)
-        await room_to_go_on()
-        means = answer.means
-        with timed_stage("memory_save"):
-            state, reply = await services.store.record_reply(
-                comment.context,
-                turn_id=comment.id,
-                cards=_replies(comment, answer, decision),
-                tool_calls=with_shown(answer.tool_calls, answer.text),
-                source_ids=source_ids,
-                means=means,
-            )
-        if state == "open":
-            await services.store.undo_kept(comment.context, comment.id)
-            raise Later("what the answer was made with was taken back")
+        reply, means = await _store_answer(services, comment, open_turn, decision)
     out = Outgoing(
         comment.context,
         comment.id,
@@ -291,16 +284,43 @@ async def _answer(
         since_ms=lease.job.maybe_sent_ms,
     )
     delivery = await send(services, out, lease=lease, after=After(lease, lambda: None))
-    outcome = delivery.ended(means)
+    _report(services, comment, open_turn.attempts, delivery.ended(means))
+
+
+async def _store_answer(
+    services: Services, comment: CommentQuestion, open_turn: OpenTurn, decision: Decision
+) -> tuple[tuple[StoredCard, ...], TurnOutcome]:
+    """Makes the answer and stores it. Raises `Later` if a source of it was taken back meanwhile."""
+    answer, source_ids = await _make_answer(services, comment, open_turn, decision)
+    await room_to_go_on()
+    with timed_stage("memory_save"):
+        state, reply = await services.store.record_reply(
+            comment.context,
+            turn_id=comment.id,
+            cards=_replies(comment, answer, decision),
+            tool_calls=with_shown(answer.tool_calls, answer.text),
+            source_ids=source_ids,
+            means=answer.means,
+        )
+    if state == "open":
+        await services.store.undo_kept(comment.context, comment.id)
+        raise Later("what the answer was made with was taken back")
+    return reply, answer.means
+
+
+def _report(
+    services: Services, comment: CommentQuestion, attempts: int, outcome: TurnOutcome | None
+) -> None:
+    """Logs and counts the turn. `outcome` None: an earlier attempt had ended it."""
     kind = outcome.kind if outcome else "duplicate"
     reason = outcome.reason if outcome else ""
     seconds = round(services.clock() - comment.received_ms / 1000, 3)
     metrics.TURNS.labels(outcome=kind).inc()
     log.info(
-        "turn", turn_id=comment.id, outcome=kind, reason=reason, attempt=open_turn.attempts,
+        "turn", turn_id=comment.id, outcome=kind, reason=reason, attempt=attempts,
         seconds=seconds, **metrics.turn_log_fields(),
     )  # fmt: skip
-    took = {"outcome": kind, "attempt": open_turn.attempts, "seconds": seconds}
+    took = {"outcome": kind, "attempt": attempts, "seconds": seconds}
     record = {**took, **metrics.turn_log_fields(), **metrics.kept_for_record()}
     services.records.add(TurnRecord(comment.id, services.now(), record))
 

@@ -38,8 +38,9 @@ from bot.operations.console.context import (
     csrf_token,
     draw_page,
 )
+from bot.operations.doctor.health import trouble_check
 from bot.operations.doctor.result import Check
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.looking import DatabaseTrouble, explain
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from bot.text.languages import Sentence
@@ -111,7 +112,7 @@ def create_console(
     _sign_in(app, desk)
     _preferences(app)
     _cards(app)
-    _failures(app)
+    _failures(app, url)
     for add_pages in (
         overview.add_overview_pages,
         turns.add_turn_pages,
@@ -254,19 +255,21 @@ def _own_page(path: str) -> str:
     return path if is_own else "/console/"
 
 
-def _failures(app: Flask) -> None:
+def _failures(app: Flask, url: str) -> None:
     def away(exc: Exception) -> tuple[str, int]:
         cause = exc.__cause__ or exc
         log.warning("console.database", error=type(cause).__name__)
-        return draw_page("trouble.html", kind="away", detail=type(cause).__name__), 503
+        trouble = explain(url, exc) if isinstance(exc, psycopg.Error) else exc
+        check = trouble_check(trouble) if isinstance(trouble, DatabaseTrouble) else None
+        return draw_page("trouble.html", kind="away", check=check), 503
 
     def refuse(exc: HTTPException) -> tuple[str, int]:
         kind = "missing" if exc.code == 404 else "refused"
-        return draw_page("trouble.html", kind=kind, detail=""), exc.code or 500
+        return draw_page("trouble.html", kind=kind), exc.code or 500
 
     app.register_error_handler(psycopg.Error, away)
     app.register_error_handler(psycopg.DataError, lambda exc: refuse(BadRequest()))
-    app.register_error_handler(QueueUnavailable, away)
+    app.register_error_handler(DatabaseTrouble, away)
     app.register_error_handler(StoreUnavailable, away)
     app.register_error_handler(HTTPException, refuse)
 

@@ -29,17 +29,17 @@ from werkzeug.wrappers import Response
 from bot.answering.texts import failure_cause
 from bot.operations.doctor.result import Check
 from bot.queue.connections import open_rpc
+from bot.queue.looking import look_connection
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings
 from bot.text import times
 from bot.text.languages import Catalogue, Language, Sentence
-from memory.backends.connections import prepare_threshold
 from memory.migrations import SCHEMA
 from memory.rpc import Rpc
 from memory.scope import is_document_chat, split_conversation_id
 
 _ROLE = "set local role bot_console"
-_WITHIN = "set local statement_timeout = '10s'"
+_WITHIN_S = 10.0
 _NOTE = "insert into feishu_bot.console_audit (admin, action, about) values (%s, %s, %s)"
 ConsoleRow = Mapping[str, Any]
 _PEOPLE = """
@@ -59,7 +59,6 @@ group by k.chat_id
 LINK_LASTS_S = 600
 IDLE_S, LONGEST_S = 3600, 12 * 3600
 SESSION_COOKIE = "console"
-_CONNECT_S = 5
 Result = TypeVar("Result")
 _TIMEOUT_S = 120.0
 CATALOGUE = Catalogue(__file__)
@@ -118,7 +117,6 @@ class ConsoleDatabase:
     def _acting(self) -> Iterator[psycopg.Connection[Any]]:
         with owner_connection(self._url) as connection:
             connection.execute(_ROLE)
-            connection.execute(_WITHIN)
             yield connection
 
 
@@ -226,9 +224,7 @@ def call_owner_function(url: str, function: str, *args: object) -> Any:
 @contextmanager
 def owner_connection(url: str) -> Iterator[psycopg.Connection[Any]]:
     """A connection for one transaction, as the owner. Raises `psycopg.Error`."""
-    with psycopg.connect(
-        url, connect_timeout=_CONNECT_S, prepare_threshold=prepare_threshold(url)
-    ) as connection:
+    with look_connection(url, _WITHIN_S) as connection:
         yield connection
 
 

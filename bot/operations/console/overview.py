@@ -26,6 +26,7 @@ from bot.operations.doctor import health
 from bot.operations.doctor.checks import ExaminationWishes, run_checks
 from bot.operations.doctor.result import Check, findings, verdict, without_repetition
 from bot.process.usage import is_quota_short
+from bot.queue.looking import DatabaseTrouble
 from bot.settings import Settings
 from bot.text.languages import Sentence
 
@@ -80,6 +81,7 @@ group by 1 order by 4 desc
 
 # Where an operator goes on.
 _PAGES = {
+    health.DATABASE_CHECK: "setup",
     health.ANSWERS_CHECK: "turns",
     health.DELIVERIES_CHECK: "queue",
     health.QUEUE_CHECK: "queue",
@@ -151,6 +153,9 @@ class Alarm:
 
 def add_overview_pages(app: Flask, desk: ConsoleContext) -> None:
     def show() -> str:
+        checks = health.health_checks(desk.url, desk.settings.zone)
+        if [one.name for one in checks] == [health.DATABASE_CHECK]:
+            raise DatabaseTrouble(checks[0].sentence, checks[0].command)
         depth = desk.queue.depth()
         failed_jobs = desk.queue.failed()
         given_up = Counter(one.reason or "unknown" for one in failed_jobs if one.kind != "A")
@@ -160,7 +165,7 @@ def add_overview_pages(app: Flask, desk: ConsoleContext) -> None:
             hour = _hour(view)
             used_calls = calls_near_quota(view, today, quota)
         alarms = [
-            *alarms_of_checks(health.health_checks(desk.url, desk.settings.zone)),
+            *alarms_of_checks(checks),
             *readiness_alarms(desk.ready()),
         ]
         alarms += quota_alarms(used_calls, quota)
@@ -190,7 +195,7 @@ def readiness_alarms(checks: Sequence[Check]) -> list[Alarm]:
     return [
         Alarm(_named_sentence(check), "setup", check.state == "fail", check.command)
         for check in findings(checks)
-        if check.name not in _PAGES
+        if check.name == health.DATABASE_CHECK or check.name not in _PAGES
     ]
 
 

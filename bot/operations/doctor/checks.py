@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from bot.agents.mcp.config import McpConfigInvalid, McpServer
@@ -39,8 +38,6 @@ _MB = 1024 * 1024
 _FULL_BYTES = 200 * _MB
 _NEARLY_FULL_BYTES = 1024 * _MB
 
-# Feishu's signatures carry times, and a token for Supabase lives for five minutes.
-_FAST_S, _WRONG_S = 30, 120
 _PROXY_REASONS = {
     "SOCKS proxies are not supported": "不支持 SOCKS 代理",
     "it is no address of a proxy": "它不是代理地址",
@@ -148,7 +145,7 @@ def _feishu(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:
     if app:
         checks += [feishu.bot_check(app), *feishu.scope_checks(app)]
         checks += [feishu.connections_check(app)] if wishes.running else []
-        checks.append(clock_check(app.clock, wishes.moment()))
+        checks.append(feishu.clock_check(app.clock, wishes.moment()))
     if wishes.running and not settings.long_connection and settings.feishu_encrypt_key:
         checks.append(deliveries.webhook_check(settings, wishes.public_url))
     return checks
@@ -162,13 +159,15 @@ def _database(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:
     checks, url = database.database_checks(settings)
     if not url:
         return checks
+    health_found = health.health_checks(url, settings.zone) if wishes.running else []
+    if [one.name for one in health_found] == [health.DATABASE_CHECK]:
+        return health_found  # what follows would wait for the same
     if wishes.probe:
         checks.append(database.isolation_check(settings, url))
     if vector_check := database.vectors_check(settings, url):
         checks.append(vector_check)
     checks.append(database.accounts_check(settings, url))
-    if wishes.running:
-        checks += map(_elsewhere, health.health_checks(url, settings.zone))
+    checks += map(_elsewhere, health_found)
     if settings.feishu_app_id and not settings.sandbox:
         arrivals = database.arrivals_by_kind(url)
         checks += deliveries.subscription_checks(settings, arrivals, wishes.moment())
@@ -224,23 +223,6 @@ def proxy_checks() -> list[Check]:
         )
         for one in ignored_proxies()
     ]
-
-
-def clock_check(header: str, now: datetime) -> Check:
-    """`header`: the Date of an answer of Feishu's that came just now; "" when there was none."""
-    try:
-        theirs = parsedate_to_datetime(header)
-    except ValueError:
-        return unknown("clock", "Feishu didn't say what time it is.", "飞书没有返回时间。")
-    theirs = theirs if theirs.tzinfo else theirs.replace(tzinfo=UTC)
-    off = (now - theirs).total_seconds()
-    seconds = f"{abs(off):,.0f} s"
-    if abs(off) < _FAST_S:
-        return ok("clock", "This machine's clock agrees with Feishu's.", "本机时间与飞书一致。")
-    en = f"This machine is {seconds} {'ahead of' if off > 0 else 'behind'} Feishu: switch NTP on."
-    zh = f"本机时间比飞书{'快' if off > 0 else '慢'} {seconds}：请启用 NTP。"
-    say = fail if abs(off) > _WRONG_S else warn
-    return say("clock", en, zh, command="timedatectl set-ntp true")
 
 
 def event_loop_check(settings: Settings, now: datetime) -> Check:

@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 
 from bot.agents.embeddings import embeddings_name
+from bot.operations.doctor.health import trouble_check
 from bot.operations.doctor.result import Check, fail, ok, unknown, warn
 from bot.queue.connections import (
     NotConfigured,
@@ -26,6 +27,7 @@ from bot.queue.connections import (
     steps_missing,
 )
 from bot.queue.inbox import QueueUnavailable
+from bot.queue.looking import explain
 from bot.queue.operator_actions import QueueOperations
 from bot.settings import Settings, SettingsError, require_database
 from memory.errors import AccessDenied, NoteNotFound, ProbeFailed, StoreError
@@ -61,9 +63,7 @@ def database_checks(settings: Settings) -> tuple[list[Check], str]:
     except NotConfigured as exc:
         return [fail("database", str(exc), exc.zh)], ""
     except psycopg.Error as exc:
-        name = type(exc).__name__
-        return [fail("database", f"The database does not answer ({name}).",
-                     f"数据库没有响应（{name}）。")], ""  # fmt: skip
+        return [trouble_check(explain(url, exc))], ""
     where = "The embedded Postgres" if settings.embedded_database else "The database"
     where_zh = "内置 Postgres " if settings.embedded_database else "数据库"
     answers = ok("database", f"{where} answers.", f"{where_zh}有响应。")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from bot.feishu import manifest
 from bot.operations.doctor.http_exchange import TIMEOUT_S, HttpAnswer, NoHttpAnswer, http_request
@@ -20,6 +22,8 @@ _WRONG_SECRET = (10015, 99991543)
 _APP_REFUSED = (10014, 10012, 10005)  # with a wrong secret too, and with an id that is none
 _APP_OFF = (99991662, 99991673, 212100)
 _ACTIVE = 2
+# Feishu's signatures carry times, and a token for Supabase lives for five minutes.
+_FAST_S, _WRONG_S = 30, 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,14 @@ def credentials_check(
 def _refusal_check(settings: Settings, answer: HttpAnswer) -> Check:
     page = manifest.console_url(settings.domain, settings.feishu_app_id, "baseinfo")
     code = answer.code
+    if answer.status >= 500:
+        return fail(
+            "credentials",
+            f"Feishu answers with a server error (HTTP {answer.status}). It usually passes; if it "
+            f"stays, look at its status page, and at the proxy in front of {settings.domain}.",
+            f"飞书返回服务器错误（HTTP {answer.status}）。通常会自行恢复；如果一直如此，"
+            f"请查看飞书的状态页，以及访问 {settings.domain} 所经过的代理。",
+        )
     if code is None:
         return fail(
             "credentials",
@@ -254,3 +266,20 @@ def _expected_scopes_check(app: FeishuApp, count: int) -> Check:
             f"有 {count} 个长连接在线，每个事件只会发到其中一个：请停掉不属于本机器人的进程。",
         )
     return ok("connections", "One long connection is online.", "有 1 个长连接在线。")
+
+
+def clock_check(header: str, now: datetime) -> Check:
+    """`header`: the Date of an answer of Feishu's that came just now; "" when there was none."""
+    try:
+        theirs = parsedate_to_datetime(header)
+    except ValueError:
+        return unknown("clock", "Feishu didn't say what time it is.", "飞书没有返回时间。")
+    theirs = theirs if theirs.tzinfo else theirs.replace(tzinfo=UTC)
+    off = (now - theirs).total_seconds()
+    seconds = f"{abs(off):,.0f} s"
+    if abs(off) < _FAST_S:
+        return ok("clock", "This machine's clock agrees with Feishu's.", "本机时间与飞书一致。")
+    en = f"This machine is {seconds} {'ahead of' if off > 0 else 'behind'} Feishu: switch NTP on."
+    zh = f"本机时间比飞书{'快' if off > 0 else '慢'} {seconds}：请启用 NTP。"
+    say = fail if abs(off) > _WRONG_S else warn
+    return say("clock", en, zh, command="timedatectl set-ntp true")

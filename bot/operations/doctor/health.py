@@ -5,20 +5,20 @@ somebody gets no answer now."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-import psycopg
-
 from bot.answering.texts import failure_cause
 from bot.operations.doctor.result import Check, State
-from bot.queue.inbox import QueueUnavailable
+from bot.queue.looking import DatabaseTrouble, find_lock_holder, looking
 from bot.text import times
 from bot.text.languages import LANGUAGES, Catalogue, Language, Sentence
 
-ANSWERS_CHECK, DELIVERIES_CHECK, QUEUE_CHECK, MEMORY_CHECK, SPEED_CHECK = (
+DATABASE_CHECK, ANSWERS_CHECK, DELIVERIES_CHECK, QUEUE_CHECK, MEMORY_CHECK, SPEED_CHECK = (
+    "database",
     "answers",
     "undelivered",
     "queue",
@@ -26,8 +26,19 @@ ANSWERS_CHECK, DELIVERIES_CHECK, QUEUE_CHECK, MEMORY_CHECK, SPEED_CHECK = (
     "speed",
 )
 _FIGURES = b"select feishu_bot.health()"
-_SLOW_DATABASE_S = 2.0
+_SLOW_DATABASE_S, _HELD_S = 2.0, 5.0
 _SLOW_S, _WAITS_S, _STUCK_S, _UNSTORED_S = 30.0, 60.0, 180.0, 300.0
+_NO_WORKER_S, _RETRIED_S = 10.0, 15.0
+
+# Why a job is tried again (`Later`), by what it waits for.
+_WAITING_FOR = {
+    "feishu": {"Unreachable", "Unintelligible"},
+    "memory": {"StoreUnavailable", "StoreConnectionLost", "the memory is away"},
+    "queue": {"QueueUnavailable", "StoreQueueAway"},
+    "keys": {"KeyRefused"},
+    "migrations": {"NotMigrated"},
+    "nothing": {""},
+}
 
 # What does not pass until an operator mends it.
 _MENDED_BY_HAND = frozenset(
@@ -45,14 +56,26 @@ CATALOGUE = Catalogue(__file__)
 
 
 def health_checks(url: str, zone: tzinfo = UTC) -> list[Check]:
-    """What there is to say now; times are those of `zone`. Raises `QueueUnavailable`."""
+    """What there is to say now; times are those of `zone`. Of a database that does not answer in
+    time that is one check, which says why."""
     try:
         start_s = time.monotonic()
-        with psycopg.connect(url, connect_timeout=5) as connection:
+        with looking(url) as connection:
+            holder = find_lock_holder(connection)
             row = connection.execute(_FIGURES).fetchone()
-    except psycopg.Error as exc:
-        raise QueueUnavailable(f"{type(exc).__name__}: check DATABASE_URL") from exc
-    return judge_figures(row[0] if row else {}, time.monotonic() - start_s, datetime.now(zone))
+    except DatabaseTrouble as exc:
+        return [trouble_check(exc)]
+    checks = judge_figures(row[0] if row else {}, time.monotonic() - start_s, datetime.now(zone))
+    if holder and holder.waiting and holder.seconds > _HELD_S:
+        checks.insert(0, trouble_check(DatabaseTrouble(holder.sentence, holder.ending(url))))
+    return checks
+
+
+def trouble_check(trouble: DatabaseTrouble) -> Check:
+    """What keeps the database from answering, as a check."""
+    en, zh = trouble.sentence.en, trouble.sentence.zh
+    sentence = Sentence(en[:1].upper() + en[1:], zh)
+    return Check(DATABASE_CHECK, "fail", sentence, command=trouble.command)
 
 
 def judge_figures(figures: Mapping[str, Any], took_s: float, now: datetime) -> list[Check]:
@@ -80,7 +103,7 @@ def _answers(figures: Mapping[str, Any], now: datetime) -> Check:
         )
     if failed_turns:
         sentence = _sentence("some-unanswered", reasons, n=failed_turns, asked=asked_turns)
-        return Check(ANSWERS_CHECK, "warn", sentence, command="scripts/doctor")
+        return Check(ANSWERS_CHECK, "warn", sentence, command=_next_step(reasons))
     return _health_check(ANSWERS_CHECK, "ok", "answers")
 
 
@@ -99,11 +122,17 @@ def _deliveries(figures: Mapping[str, Any], now: datetime) -> Check:
 
 
 def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
-    oldest, stuck_jobs = figures["oldest_waiting_s"] or 0, figures["unfinished"]
-    if oldest > _WAITS_S:
-        since = now - timedelta(seconds=oldest)
-        sentence = _since(_why_it_waits(figures), since, now, n=figures["waiting"])
-        return Check(QUEUE_CHECK, "fail", sentence, command="scripts/doctor")
+    stuck_jobs, retried = figures["unfinished"], figures.get("tried_again") or {}
+    oldest_s = figures["oldest_waiting_s"] or 0
+    held_s = max(oldest_s, figures.get("oldest_in_hand_s") or 0)
+    if not figures["workers"] and held_s > _NO_WORKER_S:
+        jobs = figures["waiting"] + figures["running"]
+        return _standing("waits-for-worker", now - timedelta(seconds=held_s), now, jobs)
+    if (retried_s := retried.get("oldest_s") or 0) > _RETRIED_S:
+        since = now - timedelta(seconds=retried_s)
+        return _standing("waits-for-others", since, now, retried["jobs"], retried["reasons"])
+    if oldest_s > _WAITS_S:
+        return _standing("waits", now - timedelta(seconds=oldest_s), now, figures["waiting"])
     if given_up := figures["failed"]:
         sentence = CATALOGUE.both("given-up", n=given_up)
         return Check(QUEUE_CHECK, "warn", sentence, command="scripts/queue list")
@@ -117,10 +146,33 @@ def _queue(figures: Mapping[str, Any], now: datetime) -> Check:
     return _health_check(QUEUE_CHECK, "ok", "queue")
 
 
-def _why_it_waits(figures: Mapping[str, Any]) -> str:
-    if not figures["workers"]:
-        return "waits-for-worker"
-    return "waits-for-others" if figures.get("retried") else "waits"
+def _standing(
+    key: str, since: datetime, now: datetime, jobs: int, reasons: Sequence[str] = ()
+) -> Check:
+    en, zh = (
+        CATALOGUE.say(
+            key,
+            language,
+            n=jobs,
+            since=times.moment_text(since, language, now=now),
+            why=_wait_causes(reasons, language),
+        )
+        for language in LANGUAGES
+    )
+    return Check(QUEUE_CHECK, "fail", Sentence(en, zh), command="scripts/queue list")
+
+
+def _wait_causes(reasons: Sequence[str], language: Language) -> str:
+    """What jobs that are tried again wait for, as clauses."""
+    causes = dict.fromkeys(_wait_cause(reason, language) for reason in reasons or [""])
+    return ("；" if language == "zh" else "; ").join(causes)
+
+
+def _wait_cause(reason: str, language: Language) -> str:
+    if code := re.fullmatch(r"feishu (\d+)", reason):
+        return CATALOGUE.say("cause-feishu-code", language, code=code[1])
+    key = next((key for key, of in _WAITING_FOR.items() if reason in of), "")
+    return CATALOGUE.say(f"cause-{key or 'unknown'}", language, reason=reason)
 
 
 def _memory(figures: Mapping[str, Any]) -> Check:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -119,6 +119,64 @@ async def test_the_card_of_a_question_that_was_taken_back_meanwhile_is_withdrawn
     await garden.ask("what else?")
 
     assert garden.cards() == []
+
+
+async def test_a_quoted_message_that_was_taken_back_is_not_shown_although_feishu_still_has_it(
+    garden: Garden,
+) -> None:
+    platform, prompts = garden.stage.town.platform, list[str]()
+    said = platform.actors.say(Speech(garden.ann, garden.chat, "the plums are ripe")).message_id
+    garden.stage.model.look = prompts.append
+    question = Speech(garden.ann, garden.chat, f"@{platform.world.bot.name} what?", reply_to=said)
+
+    for is_gone in (False, True):
+        if is_gone:
+            await garden.stage.services.store.take_back(said, garden.chat)
+        platform.actors.say(replace(question, quote=True))
+        await garden.stage.handle_all()
+        assert ("plums" in prompts[-1]) is not is_gone
+
+
+class Hiding:
+    """A check of sources by which one message may not be told."""
+
+    sources = frozenset[str]()
+
+    def __init__(self, hidden: str) -> None:
+        self._hidden = frozenset([hidden])
+
+    async def untellable(self, sources: Iterable[str]) -> frozenset[str]:
+        return self._hidden & frozenset(sources)
+
+    async def may_be_told(self, sources: Collection[str]) -> bool:
+        return not await self.untellable(sources)
+
+    async def still_open(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+async def test_a_thread_that_lapsed_is_read_from_feishu_without_what_may_not_be_told(
+    garden: Garden, is_hidden: bool
+) -> None:
+    here, prompts = garden.stage, list[str]()
+    await garden.ask("what else?")
+    [card] = garden.cards()
+    in_thread = Speech(garden.ann, garden.chat, "the plums are ripe", reply_to=card.message_id)
+    unheard = here.town.platform.actors.say(in_thread).message_id
+    here.town.events.clear()
+    here.database.execute("delete from chat_transcript")
+    here.services.transcripts.drop(garden.chat)
+    if is_hidden:
+        checks = {"sources": lambda *_: Hiding(unheard)}
+        hooks = replace(here.services.hooks, checks=checks)
+        here.services = replace(here.services, hooks=hooks)
+    here.model.look = prompts.append
+
+    here.town.platform.actors.say(replace(in_thread, text="What does that mean?"))
+    await here.handle_all()
+
+    assert ("plums" in prompts[-1]) is not is_hidden
 
 
 class TestAnAnswerIsStoredWithWhatItWasMadeOf:

@@ -174,6 +174,10 @@ def not_feishu(setup: Setup) -> None:
     setup.environment["FEISHU_DOMAIN"] = setup.model.url
 
 
+def feishu_fails(setup: Setup) -> None:
+    setup.tenant.trouble("/open-apis/auth", "Internal Server Error", status=502)
+
+
 def bot_off(setup: Setup) -> None:
     setup.tenant.trouble(
         "/open-apis/bot", {"code": 0, "msg": "ok", "bot": {**INFO, "activate_status": 1}}
@@ -321,6 +325,8 @@ WRONG: list[tuple[Callable[[Setup], None], str, str, str, str]] = [
     (unknown_app, "credentials", "fail", "FEISHU_APP_ID is no app's id here", "不是这里的应用"),
     (app_stopped, "credentials", "fail", "that it is enabled and published", "应用已启用、已发布"),
     (feishu_away, "credentials", "fail", "Feishu isn't answering", "飞书没有响应"),
+    (feishu_fails, "credentials", "fail", "Feishu answers with a server error (HTTP 502)",
+     "飞书返回服务器错误（HTTP 502）"),
     (not_feishu, "credentials", "fail", "is not Feishu", "不是飞书"),
     (bot_off, "bot", "fail", "an administrator has stopped the app", "管理员已停用"),
     (no_bot, "bot", "fail", "The app has no bot (code 11205)", "没有机器人能力（code 11205）"),

@@ -33,6 +33,7 @@ from memory.fallback.store_jobs import MissedTurn, StoreJobs
 from memory.scope import memory_context
 from memory.store import MemoryStore
 from memory.tables.directory import PeopleStore, Sighting
+from memory.text import has_han
 from tests.support.exchanges import exchange
 from tests.support.forking import Forked, run_module, run_script
 from tests.support.people import Group
@@ -199,6 +200,30 @@ def test_monitor_speaks_chinese_on_a_chinese_terminal(environment: dict[str, str
     assert "正常" in done.stdout
     assert not set(re.findall(r"^([A-Z][a-z ]+|jobs [a-z]+)", done.stdout, re.MULTILINE))
     assert "没有失败的提问" in done.stdout
+
+
+def test_monitor_alarms_in_chinese_on_a_chinese_terminal(
+    environment: dict[str, str], database_url: str
+) -> None:
+    inbox = Inbox(database_url)
+    inbox.enqueue("message:om_1", {}, lock=None, received_ms=0)
+    inbox.close()
+    done = _run(environment, "monitor", "--db", "--once", "--lang", "zh", "--max-queue", "0")
+
+    assert done.stderr == "告警 队列：1 项等待，限值为 0 → scripts/queue list\n"
+
+
+def test_why_the_embedded_server_does_not_start_is_said_in_chinese_too(tmp_path: Path) -> None:
+    (tmp_path / "postgres").mkdir()
+    (tmp_path / "postgres" / "holiday.jpg").touch()
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(_OURS)}
+    here = kept | {"DATA_DIR": str(tmp_path), "LANG": "zh_CN.UTF-8", "LC_ALL": ""}
+    done = run_module("bot.process.supervisor", env=here)
+
+    assert done.returncode == 2
+    assert has_han(done.stderr)
+    assert "belongs to" not in done.stderr
+    assert "holds no database" not in done.stderr
 
 
 def test_a_database_that_is_out_of_date_names_the_next_step(

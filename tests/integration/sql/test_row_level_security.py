@@ -55,6 +55,13 @@ _AS_OWNER = (
     "bot_private.recall_newest('', 'everywhere', -1, 999999999999, 99)",
     f"(select array_remove(ids || before_ids || after_ids, null) from {_BEST})",
 )
+# The other policies of these tables ask for the tenant too, and the restrictive one saves work
+# (test_statements_of_nobody.py).
+_ASK_FOR_THE_TENANT_TWICE = (
+    "agent_buttons", "agent_digest_sources", "agent_embeddings", "agent_presses", "agent_summaries",
+    "agent_timers", "agent_withdrawals", "agent_working_memory_history", "chats",
+    "imported_messages",
+)  # fmt: skip
 _PRIVILEGES = {
     "function": ("execute",),
     "sequence": ("select", "usage", "update"),
@@ -216,7 +223,7 @@ def test_in_p2p_no_conversation_is_begun_about_anybody_else(world: psycopg.Conne
     for who, root in ((ALICE, "one"), (CARL, "two")):
         with world.transaction(force_rollback=True):
             become(world, ACTORS["member in p2p who speaks of the subject"])
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match='"agent_chats"'):
                 world.execute(insert, {"root": root, "who": who, "tenant": TENANT})
     with world.transaction(force_rollback=True):
         become(world, ACTORS["member in p2p"])
@@ -290,14 +297,14 @@ def test_every_policy_that_is_opened_is_noticed(world: psycopg.Connection) -> No
                              else 'using (true)' end
         from pg_policy p join pg_class c on c.oid = p.polrelid
         where c.relnamespace = 'public'::regnamespace
-          and p.polpermissive  -- the others only save work: test_statements_of_nobody.py
+          and not p.polname like '%told'  -- test_late_joiners.py
           -- the console's role is let through there: who, where, when and how is for operators;
           -- who verifies a receipt has to read everything
           and not (pg_get_expr(p.polqual, p.polrelid) = 'true' and p.polroles in
                    (array['bot_console'::regrole::oid], array['bot_verifier'::regrole::oid]))
         order by 1, 2
     """).fetchall()
-    verbs = {"r": "select", "a": "insert", "w": "update", "d": "delete"}
+    verbs = {"r": ["select"], "a": ["insert"], "w": ["update"], "d": ["delete"], "*": [*VERBS]}
     unnoticed = []
     for table, policy, command, opened in policies:
         with world.transaction(force_rollback=True):
@@ -306,11 +313,11 @@ def test_every_policy_that_is_opened_is_noticed(world: psycopg.Connection) -> No
                     sql.Identifier(policy), sql.Identifier(table)
                 )
             )
-            if next(open_doors(world, table, verbs[command]), None) is None:
+            if not any(next(open_doors(world, table, verb), "") for verb in verbs[command]):
                 unnoticed.append(policy)
 
     assert len(policies) > 50
-    assert unnoticed == []
+    assert unnoticed == [f"{name}_of_a_tenant" for name in _ASK_FOR_THE_TENANT_TWICE]
 
 
 def _every_privilege_is_wanted(world: psycopg.Connection) -> None:

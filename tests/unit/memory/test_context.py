@@ -106,6 +106,15 @@ def test_of_a_single_line_that_is_too_long_a_part_is_kept():
     assert 100 < len(kept) < 400
 
 
+def test_of_a_line_that_is_too_long_each_token_of_room_holds_one_more_word():
+    line = " ".join("a" * 500)
+    texts = [fit_sections(PromptSections("?", summary=line), room).sections for room in range(60)]
+    words = [one.summary.removesuffix(OMISSION).count("a") for one in texts]
+    kept = [one for one in words if one]
+    assert kept == [*range(1, len(kept) + 1)]
+    assert len(kept) > 20
+
+
 def test_of_a_recalled_line_that_is_too_long_the_beginning_is_kept():
     line = "".join(f"word{number} " for number in range(2000))
 

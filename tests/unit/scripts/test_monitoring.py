@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.text import has_han
 from scripts.operating.logs import (
     LoggedBacklog,
     LoggedLatency,
@@ -199,8 +200,9 @@ def test_an_alarm_names_what_is_exceeded(limits: MonitorLimits, expected: list[s
 
     found = alarms(report, LoggedBacklog(10, 60.0), limits)
 
-    assert [alarm.split(":")[0] for alarm in found] == expected
-    assert all(" → scripts/" in alarm for alarm in found)
+    assert [alarm.en.split(":")[0] for alarm in found] == expected
+    assert all(" → scripts/" in text for alarm in found for text in (alarm.en, alarm.zh))
+    assert all(has_han(alarm.zh) for alarm in found)
 
 
 def test_the_memory_is_away_from_the_first_line_that_says_so_until_one_says_otherwise() -> None:
@@ -242,7 +244,7 @@ def test_a_memory_that_is_away_for_too_long_is_an_alarm(
 ) -> None:
     found = alarms(report, backlog, MonitorLimits(memory_away_s=30))
 
-    assert [alarm.split(": ", 1)[1].split(",  ")[0].startswith(name)
+    assert [alarm.en.split(": ", 1)[1].split(",  ")[0].startswith(name)
             for alarm, name in zip(found, names, strict=True)] == [True] * len(names)  # fmt: skip
     assert alarms(report, backlog, MonitorLimits()) == []
 

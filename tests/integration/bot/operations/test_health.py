@@ -175,32 +175,100 @@ def test_answers_that_feishu_refuses_are_red_and_the_queue_names_the_code(
 
 
 @pytest.mark.parametrize(
-    ("workers", "attempts", "why"),
+    ("workers", "attempts", "args", "age_s", "why"),
     [
-        (0, 0, "and no worker is running"),
-        (1, 3, "something the bot needs isn't answering"),
-        (1, 0, "the workers are too busy"),
+        (0, 0, {}, 540, "and no worker is running"),
+        (0, 0, {}, 12, "and no worker is running"),
+        (1, 3, {}, 540, "something the bot needs isn't answering"),
+        (1, 1, {"waits_for": "Unreachable"}, 20, "Feishu doesn't answer, or answers with server"),
+        (1, 1, {"waits_for": "feishu 99991400"}, 20, "Feishu refuses for now (99991400)"),
+        (1, 2, {"waits_for": "StoreUnavailable"}, 20, "the memory's database doesn't answer in"),
+        (1, 1, {"waits_for": "KeyError"}, 20, "an error in the bot (KeyError)"),
+        (1, 0, {}, 540, "the workers are too busy"),
     ],
 )
 def test_a_standing_queue_says_how_many_wait_since_when_and_why(
-    database: psycopg.Connection, database_url: str, workers: int, attempts: int, why: str
+    database: psycopg.Connection,
+    database_url: str,
+    workers: int,
+    attempts: int,
+    args: dict[str, str],
+    age_s: int,
+    why: str,
 ) -> None:
     for _ in range(workers):
         database.execute("insert into feishu_bot.workers default values")
-    for minutes in (2, 9):
+    for seconds in (age_s - 2, age_s):
         database.execute(
             "insert into feishu_bot.jobs (task, args, attempts, queued_at)"
-            " values ('feishu.event', '{}', %s, now() - make_interval(mins => %s))",
-            [attempts, minutes],
+            " values ('feishu.event', %s, %s, now() - make_interval(secs => %s))",
+            [Jsonb(args), attempts, seconds],
         )
     now = datetime.now(UTC)
-    since = moment_text(now - timedelta(minutes=9), "en", now=now)
+    since = moment_text(now - timedelta(seconds=age_s), "en", now=now)
     found = {check.name: check for check in health.health_checks(database_url)}[health.QUEUE_CHECK]
 
     assert found.state == "fail"
     assert f"2 jobs have been waiting, the first since {since[:-1]}" in found.sentence.en
     assert why in found.sentence.en
-    assert found.next_step == "scripts/doctor"
+    assert found.next_step == "scripts/queue list"
+
+
+def test_a_worker_that_fell_silent_with_jobs_in_hand_is_no_running_one(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    database.execute(
+        "with w as (insert into feishu_bot.workers (last_heartbeat)"
+        " values (now() - interval '12 seconds') returning id)"
+        " insert into feishu_bot.jobs (task, args, status, worker_id, queued_at)"
+        " select 'feishu.event', '{}', 'running', id, now() - interval '12 seconds' from w"
+    )
+    found = {check.name: check for check in health.health_checks(database_url)}[health.QUEUE_CHECK]
+
+    assert found.state == "fail"
+    assert "1 job has been waiting" in found.sentence.en
+    assert "no worker is running or answering" in found.sentence.en
+
+
+def test_a_job_that_is_tried_again_stays_named_while_it_is_tried(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    database.execute(
+        "with w as (insert into feishu_bot.workers default values returning id)"
+        " insert into feishu_bot.jobs (task, args, status, worker_id, attempts, queued_at)"
+        """ select 'feishu.event', '{"waits_for": "Unreachable"}', 'running', id, 2,"""
+        " now() - interval '20 seconds' from w"
+    )
+    found = {check.name: check for check in health.health_checks(database_url)}[health.QUEUE_CHECK]
+
+    assert found.state == "fail"
+    assert "Feishu doesn't answer" in found.sentence.en
+
+
+def test_what_feishu_refuses_now_and_then_leads_to_the_queue(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    ends(database, ANSWERED, ANSWERED)
+    is_refused(database, "om_0")
+
+    assert (answers(database_url).state, answers(database_url).next_step) == (
+        "warn",
+        "scripts/queue list",
+    )
+
+
+def test_what_may_not_run_yet_does_not_stand(
+    database: psycopg.Connection, database_url: str
+) -> None:
+    """An import that goes on tomorrow waits for nobody."""
+    database.execute(
+        "insert into feishu_bot.jobs (task, args, queued_at, scheduled_at) values"
+        " ('feishu.import', '{}', now() - interval '1 hour', now() + interval '1 day'),"
+        " ('feishu.import', '{}', now() - interval '1 hour', now() - interval '1 second')"
+    )
+    found = {check.name: check for check in health.health_checks(database_url)}[health.QUEUE_CHECK]
+
+    assert found.state == "ok"
 
 
 def test_a_slow_database_is_named(database: psycopg.Connection) -> None:

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from bot.process.concurrency import room_to_begin, without_slot
+from bot.process.concurrency import chat_of_job, room_to_begin, without_slot
 from bot.queue import consumer as consuming
 from bot.queue.consumer import ROUND_S, Consumer, Handlers, Lease
 from bot.queue.inbox import QueueUnavailable
@@ -57,6 +57,22 @@ async def test_jobs_of_one_lock_run_in_order_and_others_beside_them(database_url
         await until(rows, database_url, [])
 
     assert [text for text in seen if not text.startswith("free")] == ["a", "b", "c", "d"]
+
+
+async def test_the_threads_of_a_chat_have_one_share_and_those_of_comments_one_each(
+    database_url: str,
+) -> None:
+    shares: list[str] = []
+
+    async def handle(_: Lease) -> None:
+        shares.append(chat_of_job())
+
+    for lock in ("feishu:oc_1:om_1", "feishu:oc_1:om_2", "feishu:doc:x:1", "feishu:doc:x:2", None):
+        await enqueue(database_url, f"to {lock}", lock=lock)
+    async with working(database_url, handle):
+        await until(rows, database_url, [])
+
+    assert sorted(shares) == ["", "feishu:doc:x:1", "feishu:doc:x:2", *["feishu:oc_1"] * 2]
 
 
 async def test_many_are_taken_at_once_and_no_more_work_than_there_are_places(

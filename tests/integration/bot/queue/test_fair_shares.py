@@ -8,13 +8,14 @@ from typing import Any
 import psycopg
 import pytest
 
+from bot.process.usage import PersonRates
 from bot.queue.inbox import Inbox
-from bot.queue.person_rates import Asker, PersonRates
+from memory.scope import FeishuPerson
 from tests.support.queue import job_table
 
 pytestmark = pytest.mark.anyio
 
-ALICE = Asker("t", "ou_alice")
+ALICE = FeishuPerson("t", "ou_alice")
 
 
 def message(open_id: str, number: int) -> dict[str, Any]:

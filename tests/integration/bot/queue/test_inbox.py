@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from selectors import EVENT_READ, EVENT_WRITE
 
 import psycopg
 import pytest
@@ -175,6 +177,21 @@ def test_two_deliveries_of_one_event_that_are_stored_together_are_one(
         other.rollback()
 
     assert sorted(call.result() for call in calls) == [False] * 7 + [True]
+
+
+def test_a_loop_that_stores_events_itself_learns_which_of_them_are_new(inbox: Inbox) -> None:
+    enqueue(inbox, "message:om_1")
+    events = [inbox.arrival(f"message:om_{n}", {}, 0, None, None) for n in (1, 2)]
+    storing = inbox.storing(events)
+    assert storing is not None
+    while wanted := storing.step():
+        reads, writes = (
+            [storing.socket] if wanted & one else [] for one in (EVENT_READ, EVENT_WRITE)
+        )
+        select.select(reads, writes, [], 10)
+    storing.end()
+
+    assert storing.fresh == [False, True]
 
 
 def test_a_connection_that_gets_no_answer_is_closed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import signal
 import stat
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
@@ -29,6 +31,14 @@ from pathlib import Path
 from memory.backends import embedded
 print(embedded.start_embedded(Path(sys.argv[1])), flush=True)
 sys.stdin.read()
+"""
+
+MAKES = """
+import sys
+from memory.backends import embedded_host
+print("ready", flush=True)
+sys.stdin.readline()
+print(embedded_host._system_user(sys.argv[1]).pw_uid)
 """
 
 
@@ -318,3 +328,31 @@ def test_a_program_that_its_user_cannot_reach_is_copied_not_opened(
         assert not any(at.stat().st_mode & 0o022 for at in found.parent.rglob("*"))
     finally:
         shutil.rmtree(copies)
+
+
+@as_root
+def test_processes_that_start_together_make_the_same_user() -> None:
+    name = f"pgserver-{os.getpid()}"
+    with ExitStack() as stack:
+        stack.callback(subprocess.run, ["userdel", name], check=False, capture_output=True)
+        processes = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", MAKES, name],
+                    cwd=ROOT,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for _ in range(4)
+        ]
+        for process in processes:
+            assert process.stdout
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin
+            process.stdin.write("\n")
+            process.stdin.flush()
+        uids = [int(process.communicate()[0]) for process in processes]
+        assert uids == [pwd.getpwnam(name).pw_uid] * 4

@@ -23,6 +23,8 @@ from tests.support.people import Group
 
 pytestmark = pytest.mark.anyio
 
+_PATIENT_S = 30.0  # connections are what ends here, not the time of a call
+
 
 @asynccontextmanager
 async def store_behind(
@@ -35,9 +37,11 @@ async def store_behind(
         publishable_key=lite.PUBLISHABLE_KEY,
         secret_key=lite.SECRET_KEY,
         signing=key_of_secret(lite.JWT_SECRET),
+        timeout_s=_PATIENT_S,
     )
     async with connection_pool(database_url, size=2) as pool:
-        yield OutageStore(BreakingRpc(rpc, CircuitBreaker()), StoreJobs(pool))
+        memory = BreakingRpc(rpc, CircuitBreaker(), hurried_s=_PATIENT_S)
+        yield OutageStore(memory, StoreJobs(pool))
     await rpc.close()
 
 

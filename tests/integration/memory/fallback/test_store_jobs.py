@@ -162,6 +162,15 @@ async def test_a_chat_is_written_in_order_with_the_times_of_then(scene: Scene) -
     ]
 
 
+async def test_a_question_that_replies_to_a_message_still_does(scene: Scene) -> None:
+    await scene.keep(scene.turn(quotes="om_above"))
+    assert await scene.write() == []
+
+    later = scene.group.message("later")
+    opened = await scene.memory.begin_turn(scene.group.turn(), turn_id=later, content="And now?")
+    assert opened.history[0].replies_to == "om_above"
+
+
 async def test_a_pending_reply_is_resumed_from_the_memory_with_the_same_text(scene: Scene) -> None:
     turn = await scene.keep(scene.turn(shown={"language": "en", "seconds": 1.0}))
     await scene.write()

@@ -222,6 +222,11 @@ def test_the_window_begins_with_a_person() -> None:
     assert [message.content for message in history] == ["Ada: make 1", "made 1"]
 
 
+def test_while_the_memory_is_away_the_question_is_asked_although_nothing_stored_it() -> None:
+    prompt = prompted(OpenTurn("open", 1, degraded=True))
+    assert (prompt.history, prompt.question) == ((), "and now?")
+
+
 def test_the_owners_instructions_count_and_are_never_cut() -> None:
     scene = replace(SCENE, owner="Say 您.\n" * 40)
     turn = thread(*(message for n in range(120) for message in exchange(n)))

@@ -75,6 +75,10 @@ class Answering(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body.encode())
 
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """The Date of every answer: the clock of these checks is right."""
+        return super().date_time_string(SINCE + 60)  # type: ignore[arg-type]  # whole seconds
+
     def log_message(self, *_: object) -> None:
         pass
 
@@ -119,6 +123,48 @@ def test_questions_without_an_answer_degrade_it_and_name_the_next_step(
 
     assert (found.ready, found.degraded) == (True, ("answers",))
     assert found.checks["answers"] == "No answers since 12:00. Next: scripts/doctor"
+
+
+def test_answers_that_some_did_not_get_degrade_it_too(checks: Checks, web: Web) -> None:
+    """Feishu refuses one kind of answer while others arrive."""
+    web.post(LIST, [])
+    yellow = warn(
+        "undelivered",
+        "1 answer could not be delivered.",
+        "有 1 条回答没有送达。",
+        command="scripts/queue retry --all",
+    )
+    found = replace(checks, look=lambda: [yellow]).run()
+
+    assert (found.ready, found.degraded) == (True, ("answers",))
+    assert found.checks["answers"].endswith("not be delivered. Next: scripts/queue retry --all")
+
+
+def test_a_database_that_goes_away_is_named_at_the_next_look_with_the_cause(
+    checks: Checks, queue: Queue, web: Web
+) -> None:
+    web.post(LIST, [])
+    cause = fail("database", "The disk is full.", "磁盘已满。", command="df -h")
+    checks = replace(checks, look=lambda: [cause] if queue.away else [])
+    assert checks.run().checks["database"] == "ok"
+    queue.away = True
+    found = checks.run()
+
+    assert not found.ready
+    assert found.checks["database"] == "The disk is full. Next: df -h"
+    assert "answers" not in found.checks
+
+
+@pytest.mark.parametrize(("off_s", "says"), [(-900, "900 s behind"), (45, "45 s ahead of")])
+def test_a_wrong_clock_degrades_feishu_and_says_how_wrong_it_is(
+    checks: Checks, web: Web, off_s: float, says: str
+) -> None:
+    web.post(LIST, [])
+    found = replace(checks, now=lambda: SINCE + 60 + off_s).run()
+
+    assert (found.ready, found.degraded) == (True, ("feishu",))
+    assert f"This machine is {says} Feishu" in found.checks["feishu"]
+    assert found.checks["feishu"].endswith("Next: timedatectl set-ntp true")
 
 
 def test_with_everything_there_nothing_is_degraded(checks: Checks, web: Web) -> None:

@@ -130,6 +130,8 @@ ROBO = replace(said("Robo", "@Memo ping", 5), is_bot=True, answered=True)
          None, FOLLOWS),
         ("an unrelated question of somebody else", heard("Bob", "when do the buses run?"), None,
          SILENT),
+        ("the bot spoke in a thread whose topic nobody knows", AND_WHY,
+         after(ASKED, replace(ANSWERED, root_id="om_unheard")), FOLLOWS),
         ("side talk between two people", heard("Alice", "oh no, why?"),
          after(ASKED, ANSWERED, LAPTOP), SILENT),
         ("thanks of the asker do not end the exchange for others", heard("Bob", "and in Japan?"),

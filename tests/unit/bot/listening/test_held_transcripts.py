@@ -9,7 +9,7 @@ from bot.listening.transcript import HeldTranscript, HeldTranscripts
 
 
 def row(chat: str, *lines: tuple[str, int], **more: Any) -> Mapping[str, Any]:
-    said = [(f"om_{text}", None, "A", "ou_a", text, at, False, False) for text, at in lines]
+    said = [(f"om_{text}", None, "A", "ou_a", text, at, False, False, "") for text, at in lines]
     nothing = {"topics": {}, "answered": [], "goes_on": False, "mark": {"last": 1}}
     where = {"channel_id": chat, "started_at": 0, "last_activity": 1, "quiet": False}
     return {**where, **nothing, "messages": said, **more}
@@ -37,7 +37,8 @@ def test_what_is_told_in_whole_replaces_what_is_held() -> None:
 
 
 def test_the_chats_that_were_heard_longest_ago_are_let_go() -> None:
-    transcripts = HeldTranscripts(most_bytes=1_200)
+    size = HeldTranscript().extend(row("oc_1", ("line", 1))).size
+    transcripts = HeldTranscripts(most_bytes=2 * size)
     for chat in ("oc_1", "oc_2", "oc_1", "oc_3"):
         told = row(chat, ("line", 1))
         transcripts.conversation("t", transcripts.of("t", chat), told)

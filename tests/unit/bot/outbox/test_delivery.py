@@ -40,14 +40,14 @@ class Sent:
         return SentMessage(id, "oc_alone", "", "", 0)
 
 
-async def shown(sent: Sent, target: Aside) -> Delivered:
+async def shown(sent: Sent, target: Aside, content: str = "psst") -> Delivered:
     return await deliver(
         cast(FeishuClient, sent),
         target,
         turn_id="om_q",
         chunk=0,
-        content="psst",
-        names={},
+        content=content,
+        names={"ou_a": "Ann"},
         buttons=[PRESS],
     )
 
@@ -85,3 +85,12 @@ async def test_an_unknown_outcome_is_not_repeated_in_p2p() -> None:
     with pytest.raises(Unreachable):
         await shown(sent, Aside("ou_a", "oc_1"))
     assert [way for way, _ in sent.calls] == ["beside"]
+
+
+async def test_a_card_that_is_refused_goes_simpler_and_in_the_end_as_plain_text() -> None:
+    for refusals, content, kind in ((1, "@Ann hi", "interactive"), (2, "@Ann hi", "text")):
+        sent = Sent([FeishuError(230099)] * refusals)
+        delivered = await shown(sent, Aside("ou_a"), "<at id=ou_a></at> hi")
+        uuids = [uuid for _, (*_, uuid) in sent.calls]
+        assert (delivered.content, sent.calls[-1][1][2]) == (content, kind)
+        assert uuids == [reply_uuid("om_q", 0, version) for version in range(refusals + 1)]

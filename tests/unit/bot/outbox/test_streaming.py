@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from bot.agents.model_text.cleaner import AnswerReader
 from bot.agents.running_turns import Progress
@@ -201,8 +202,7 @@ class TestOneCard:
             await scene.stream.progress(Progress("Hello"))
             for step in (0.0, seconds):
                 clock[0] += step
-                for _ in range(20):
-                    await asyncio.sleep(0)
+                await turns_of_the_loop()
 
         assert scene.platform.names == calls
 
@@ -222,6 +222,25 @@ class TestOneCard:
         assert [f["content"] for f in frames] == FRAMES
         assert [f["sequence"] for f in frames] == [1, 2, 3]
         assert len({f["uuid"] for f in frames}) == 3
+
+    async def test_between_two_frames_there_is_a_pause(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        scene, loop = Scene(), asyncio.get_running_loop()
+        clock = [loop.time()]
+        monkeypatch.setattr(loop, "time", lambda: clock[0])
+        counts = []
+        async with scene.stream.running():
+            await scene.platform.until(lambda: "reply" in scene.platform.names)
+            for text in FRAMES[:2]:
+                await scene.stream.progress(Progress(text))
+                await turns_of_the_loop()
+                counts.append(len(scene.platform.named("stream_text")))
+            clock[0] += frame_gap_s(len(FRAMES[0]), 1)
+            await turns_of_the_loop()
+            counts.append(len(scene.platform.named("stream_text")))
+
+        assert counts == [1, 1, 2]
 
     async def test_the_final_text_ends_the_streaming_and_brings_the_buttons(self) -> None:
         scene = Scene()
@@ -272,9 +291,11 @@ class TestWhatGoesWrong:
         scene.platform.gates["create_card"] = asyncio.Event()
         async with scene.stream.running():
             await scene.platform.until(lambda: bool(scene.platform.calls))
+        scene.platform.gates["create_card"].set()
+        await turns_of_the_loop()
 
         assert scene.stream.card is None
-        assert scene.platform.names == ["create_card"]
+        assert scene.platform.names == ["create_card"], "nor is it sent afterwards"
 
     async def test_a_card_that_the_memory_does_not_keep_is_not_sent(self) -> None:
         scene = Scene()
@@ -439,8 +460,10 @@ class TestWhatGoesWrong:
     async def test_a_card_that_may_not_be_withdrawn_says_why_nothing_comes(self) -> None:
         scene = Scene(kept=left_card())
         scene.platform.refuse("delete_message", refused(230026))
-        await scene.stream.withdraw()
+        with capture_logs() as lines:
+            await scene.stream.withdraw()
 
+        assert [(line["event"], line["code"]) for line in lines] == [("live_card.refused", 230026)]
         shown = cards.answer_card(
             say_both("taken-back"), element_id=cards.answer_id("om_question", 0)
         )
@@ -457,6 +480,11 @@ class TestWhatGoesWrong:
 
         with pytest.raises(RuntimeError):
             await asyncio.wait_for(turn(), 60)
+
+
+async def turns_of_the_loop() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 def composed(text: str) -> str:

@@ -42,14 +42,16 @@ def test_the_pauses_grow_with_the_time_waited_however_many_attempts_it_took() ->
 def test_what_is_no_event_waits_by_its_attempts() -> None:
     tending = [Job(1, EVENT_TASK, {}, "lock", attempt) for attempt in (1, 3, 9)]
     pauses = [after_failure(one, Later("away"), NOW_S) for one in tending]
-    assert pauses == [RunAgain(2), RunAgain(8), RunAgain(120)]
+    assert pauses == [RunAgain(pause_s, reason="away") for pause_s in (2, 8, 120)]
 
 
 def test_a_wish_for_a_longer_pause_is_respected() -> None:
-    assert after_failure(job(), Later("slow down", wait_s=300), NOW_S) == RunAgain(300)
+    again = after_failure(job(), Later("slow down", wait_s=300), NOW_S)
+    assert again == RunAgain(300, reason="slow down")
 
 
 def test_after_a_day_it_is_given_up() -> None:
+    assert after_failure(job(waited_s=DAY_S), Later("away"), NOW_S) == RunAgain(120)
     late = after_failure(job(waited_s=DAY_S + 1), Later("away"), NOW_S)
     assert late == RunAgain(0.0, note={"given_up": "away"})
 
@@ -57,6 +59,7 @@ def test_after_a_day_it_is_given_up() -> None:
 def test_what_retrying_cannot_cure_is_tried_once_more_and_then_given_up() -> None:
     first = after_failure(job(attempt=7), KeyError("text of somebody"), NOW_S)
     assert isinstance(first, RunAgain)
+    assert first.reason == "KeyError"
 
     second = after_failure(job(attempt=8, **first.note), KeyError("text of somebody"), NOW_S)
     assert second == RunAgain(0.0, note={"given_up": "KeyError"})

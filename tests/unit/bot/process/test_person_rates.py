@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.process.concurrency import ConcurrencySlots, asker_of_task, room_to_begin
-from bot.queue.consumer import PerUserSemaphore
-from bot.queue.person_rates import Asker, PersonRates
+from bot.process.usage import PersonRates
+from memory.scope import FeishuPerson
 
-ALICE, BOB = Asker("t", "ou_alice"), Asker("t", "ou_bob")
+ALICE, BOB = FeishuPerson("t", "ou_alice"), FeishuPerson("t", "ou_bob")
 
 
-def taken(rates: PersonRates, asker: Asker, *times: float) -> int:
+def taken(rates: PersonRates, asker: FeishuPerson, *times: float) -> int:
     return sum(rates.take(asker, at) for at in times)
 
 
@@ -31,7 +28,7 @@ def test_one_person_takes_nothing_from_another_nor_from_their_namesake_of_anothe
     rates = PersonRates(12)
     assert taken(rates, ALICE, *[0.0] * 9) == 3
     assert taken(rates, BOB, 0.0) == 1
-    assert taken(rates, Asker("other", ALICE.open_id), 0.0) == 1
+    assert taken(rates, FeishuPerson("other", ALICE.open_id), 0.0) == 1
 
 
 def test_without_a_limit_everything_goes() -> None:
@@ -147,30 +144,6 @@ def test_what_could_not_be_shared_is_shared_later() -> None:
     assert [row["requests"] for row in rates.take_unshared()] == [2]
 
 
-@pytest.mark.anyio
-async def test_a_person_fills_their_own_places_and_no_others() -> None:
-    shares, running = PerUserSemaphore(2), list[Asker]()
-    places, ends = ConcurrencySlots(9), asyncio.Event()
-
-    async def turn(asker: Asker) -> None:
-        with places.hold("chat"):
-            await room_to_begin()
-            async with shares.hold(asker):
-                running.append(asker)
-                await ends.wait()
-
-    turns = [asyncio.create_task(turn(ALICE)) for _ in range(5)]
-    await asyncio.sleep(0)
-    turns.append(asyncio.create_task(turn(BOB)))
-    await asyncio.sleep(0)
-    assert running == [ALICE, ALICE, BOB]
-    assert places.free == 6, "who waits for turns of their own takes no place"
-    ends.set()
-    await asyncio.gather(*turns)
-    assert len(running) == 6
-    assert places.free == 9
-
-
 def test_who_has_been_told_that_it_is_too_much_is_known_until_there_is_room() -> None:
     rates = PersonRates(60)
     assert not rates.knows_refusal(ALICE, 0.0)
@@ -181,20 +154,3 @@ def test_who_has_been_told_that_it_is_too_much_is_known_until_there_is_room() ->
     assert rates.knows_refusal(ALICE, 0.5)
     assert not rates.knows_refusal(ALICE, 1.1)
     assert not rates.knows_refusal(BOB, 0.5)
-
-
-@pytest.mark.anyio
-async def test_what_is_done_for_somebody_takes_their_share_of_feishus_limits() -> None:
-    shares, seen = PerUserSemaphore(2), dict[str, str]()
-
-    async def work(asker: Asker) -> None:
-        async with shares.hold(asker):
-            await asyncio.sleep(0)
-            seen[asker.open_id] = await asyncio.create_task(told())
-
-    async def told() -> str:
-        return asker_of_task()
-
-    await asyncio.gather(work(ALICE), work(BOB))
-    assert seen == {one: one for one in (ALICE.open_id, BOB.open_id)}
-    assert asker_of_task() == ""

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 import structlog
 
-from bot.process.outages import Interruptions
+from bot.queue.connections import Interruptions
 from memory.errors import NotMigrated
 
 
