@@ -19,8 +19,9 @@ from bot.agents.offline.reminder_wishes import (
     reminder_wish,
     words_to_remind_of,
 )
-from bot.text.moments import REPETITION, mark_quoted_times, normalise_time_words, read_moment
+from bot.text.moments import REPETITION, mark_quoted_times, read_moment
 from bot.text.times import PERIOD_PATTERN, TIME_PATTERN, read_time
+from bot.text.usual_times import normalise_time_words
 from memory.dates import named_days
 from memory.text import has_han
 
