@@ -56,6 +56,10 @@ _LUNAR = re.compile(
     r"|闰.{1,2}月|大年(?:初|三十|夜)|\blunar (?:calendar|month|date|new year|\d)",
     re.IGNORECASE,
 )
+_LUNAR_DAY = re.compile(
+    rf"(?:农历|阴历|旧历|农曆|陰曆)?的?\s*(?:[正腊臘冬]|闰?{_NUMERAL}{{1,2}})月{_NUMERAL}{{1,3}}[日号]?"
+    r"|大年(?:初[一二三四五六七八九十]|三十|夜)"
+)
 
 
 def names_other_zone(text: str, now: datetime) -> bool:
@@ -70,6 +74,11 @@ def without_zones(text: str) -> str:
     for one in _ZONE:
         text = one.sub(lambda match: match[0] if _is_none(match) else " ", text)
     return text
+
+
+def without_lunar_days(text: str) -> str:
+    """The text without the days of the lunar calendar in it."""
+    return _LUNAR_DAY.sub(" ", text)
 
 
 def names_lunar_day(text: str) -> bool:
