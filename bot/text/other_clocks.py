@@ -77,8 +77,8 @@ def without_zones(text: str) -> str:
 
 
 def without_lunar_days(text: str) -> str:
-    """The text without the days of the lunar calendar in it."""
-    return _LUNAR_DAY.sub(" ", text)
+    """The text without its days, where it names one of the lunar calendar."""
+    return _LUNAR_DAY.sub(" ", text) if names_lunar_day(text) else text
 
 
 def names_lunar_day(text: str) -> bool:
