@@ -98,7 +98,8 @@ def _one_at_a_time() -> Iterator[None]:
         raise ServerRefused(
             f"the database must not run as root, and {_COPIES} cannot be made ({exc.strerror}): "
             "start the bot as an ordinary user",
-            f"数据库不能以 root 运行，又无法创建目录 {_COPIES}（{exc.strerror}）：请以普通用户启动机器人",
+            f"数据库不能以 root 运行，又无法创建目录 {_COPIES}（{exc.strerror}）："
+            "请以普通用户启动机器人",
         ) from exc
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -51,7 +51,7 @@ def test_a_wish_for_a_longer_pause_is_respected() -> None:
 
 
 def test_after_a_day_it_is_given_up() -> None:
-    assert after_failure(job(waited_s=DAY_S), Later("away"), NOW_S) == RunAgain(120)
+    assert after_failure(job(waited_s=DAY_S), Later("away"), NOW_S) == RunAgain(120, reason="away")
     late = after_failure(job(waited_s=DAY_S + 1), Later("away"), NOW_S)
     assert late == RunAgain(0.0, note={"given_up": "away"})
 
