@@ -101,16 +101,12 @@ class Settings:
     embedding_base_url: str = ""
     embedding_port: int = _limited_field(8391, ge=1024, le=65535)  # of LOCAL_EMBEDDINGS
     embedding_api_key: str = ""
-    embedding_query_prefix: str = ""  # "": the usual one of the model; "none": none
-    embedding_passage_prefix: str = ""
     embedding_dimensions: int = _limited_field(0, ge=0, le=16_000)  # 0: as many as the model has
-    recall_vector_weight: float = _limited_field(0.2, ge=0, le=1)
     openai_vision: bool | None = None  # None: found out, see bot/agents/llm/model_traits.py
     file_max_mb: int = _limited_field(
         20, ge=0, le=100
     )  # Feishu gives out 100 at most; 0: none is read
     file_token_budget: int = _limited_field(8000, ge=500)  # of all files of a question
-    file_seconds: int = _limited_field(10, ge=1, le=30)
     model_timeout_seconds: float = _limited_field(45, gt=0, le=300)
     mcp_config: Path | None = None  # None: mcp.json, which need not exist
     bot_instructions: str = ""  # of the owner, for manager and specialists

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from memory.text import as_json
 
 TurnState = Literal["open", "pending", "sent", "failed", "cancelled"]
+ENDED_STATES: frozenset[TurnState] = frozenset({"sent", "failed", "cancelled"})
 Scope = Literal["chat", "user"]
 
 OriginKind = Literal[
@@ -345,14 +346,6 @@ class Origin:
         """As the SQL functions take it."""
         row = self.row()
         return {"p_origin": as_json(row)} if row else {}
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, str] | None) -> Origin:
-        """As it is kept; None: a message's."""
-        if row is None:
-            return MESSAGE_ORIGIN
-        kind: OriginKind = row["origin"]  # type: ignore[assignment]
-        return cls(kind, row.get("parent_id") or "", row.get("cause") or "")
 
 
 MESSAGE_ORIGIN = Origin()

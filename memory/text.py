@@ -17,7 +17,7 @@ from unicodedata import category, east_asian_width
 
 import orjson
 
-_JOINERS = "\u200c\u200d"
+_JOINERS = "\u200c\u200d"  # they hold emoji and some scripts together
 HAN = "\u3400-\u9fff"
 
 # The escape of U+0000, and not an escaped backslash before "u0000".
@@ -30,7 +30,6 @@ FOREIGN_MARGIN = "    "
 
 # Every reader of a prompt may take one of these for the colon or bracket that ends a label.
 _LABEL_MARKS = str.maketrans({**dict.fromkeys(":：︰﹕꞉∶ː˸", "·"), **dict.fromkeys("[［", "(")})
-_KEPT_JOINERS = "\u200c\u200d"  # they hold emoji and some scripts together
 _LINE_ENDS = str.maketrans({end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"})
 _QUOTATION_MARKS = ("[", ">", FOREIGN_MARGIN)
 
@@ -142,5 +141,5 @@ def json_line(value: object) -> str:
 
 
 def _visible_character(character: str) -> str:
-    is_hidden = unicodedata.category(character) in ("Cc", "Cf") and character not in _KEPT_JOINERS
+    is_hidden = unicodedata.category(character) in ("Cc", "Cf") and character not in _JOINERS
     return "" if is_hidden else character

@@ -14,7 +14,7 @@ declare
     note_done, restore_turn, list_items, find_facts,
     said_message, start_afresh, memory_overview,
     get_working_memory, former_facts, merge_working_memory, clear_working_memory,
-    create_note, get_note, list_notes, search_notes, update_note, delete_note, share_note,
+    create_note, get_note, list_notes, search_notes, update_note, share_note,
     note_registry,
     recall, messages_to_embed, save_embeddings,
     load_conversation, chat_is_quiet, begin_conversation, append_to_conversation,

@@ -40,6 +40,7 @@ _BATCH_WITHIN_S = 30.0
 # The local model does one thing at a time, and a question waits for it at most a second.
 _BATCH, _LOCAL_BATCH = 64, 4
 COMMANDS_AMONG = 3
+_LIKENESS_WEIGHT = 0.2  # of the ranks in recall; those by words keep the rest
 _PATH = "/embeddings"
 
 
@@ -73,7 +74,6 @@ class Embedder:
         *,
         inputs: EmbeddingInputs | None = None,
         dimensions: int = 0,
-        weight: float = 0.2,
         batch: int = _BATCH,
         question_within_s: float = QUESTION_WITHIN_S,
         tally: UsageCounter | None = None,
@@ -87,7 +87,7 @@ class Embedder:
         self._question_within_s = question_within_s
         self._breaker = CircuitBreaker(window_s=_WINDOW_S, probe_every_s=_PROBES_EVERY_S)
         self._probe: asyncio.Task[QuestionEmbedding | None] | None = None
-        self.weight = weight
+        self.weight = _LIKENESS_WEIGHT
         self.batch = batch  # messages that are embedded at once
         self.name = _name(model, dimensions, self._inputs)
 
@@ -119,7 +119,7 @@ class Embedder:
 
     async def likeness(self, question: str) -> QuestionEmbedding | None:
         """As `Likens` has it; at once while the model is away."""
-        if not question.strip() or not self.weight:
+        if not question.strip():
             return None
         return None if self.tries_if_away(question) else await self._likeness(question)
 
@@ -263,7 +263,6 @@ def build_embedder(settings: Settings, tally: UsageCounter | None = None) -> Emb
         inputs=inputs_of(settings),
         dimensions=settings.embedding_dimensions,
         batch=_LOCAL_BATCH if settings.local_embeddings else _BATCH,
-        weight=settings.recall_vector_weight,
         tally=tally,
     )
 

@@ -25,6 +25,7 @@ from bot.feishu.fields import Attachment
 from bot.feishu.manifest import SPEECH
 from bot.feishu.models import message_attachments
 from bot.files.reading import (
+    FILE_SECONDS,
     MOST_FILES,
     MOST_VOICE_BYTES,
     MOST_VOICE_SECONDS,
@@ -78,7 +79,7 @@ def limits_of(services: Services) -> ReadingLimits:
     """What a file may be and cost."""
     settings = services.settings
     characters = settings.file_token_budget * _CHARACTERS_A_TOKEN
-    return ReadingLimits(settings.file_max_mb, settings.file_seconds, characters)
+    return ReadingLimits(settings.file_max_mb, FILE_SECONDS, characters)
 
 
 async def attached_files(

@@ -24,15 +24,17 @@ from bot.answering.attachments import (
     unheard_sentence,
     voice_words,
 )
+from bot.answering.prompt_history import PromptMaterial
 from bot.answering.quoted_messages import (
     QuestionSource,
     fetched_messages,
+    lines_above,
     quotation_chain,
     shown_quotation,
     unreadable_remark,
 )
 from bot.answering.request_chat import RequestChat
-from bot.answering.window import QUOTING, Quoted
+from bot.answering.window import QUOTING, LineAbove, Quoted
 from bot.feishu.content import UNREADABLE_CARD
 from bot.feishu.errors import FeishuFailure, ResourceTooLarge
 from bot.feishu.fields import Attachment
@@ -72,19 +74,15 @@ _READ = ("image", "file", AUDIO)
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
-    """What came with a question, ready for the prompt.
+class Material(PromptMaterial):
+    """What came with a question, ready for the prompt, and how it was read.
 
-    `text` stands before the question (`quotation.with_material`); `images` are for models that can
-    see. `quoted` is the message that `text` quotes. The content of files costs `file_tokens` of
-    `text`. `files` counts the files that were loaded, and `unread` names those without readable
-    text. `read` are the ids of the messages that any of this came with, except the question's.
-    `texts` holds what was read, by message_id, the question's included; a picture has "".
+    The content of files costs `file_tokens` of `text`. `files` counts the files that were loaded,
+    and `unread` names those without readable text. `read` are the ids of the messages that any of
+    this came with, except the question's. `texts` holds what was read, by message_id, the
+    question's included; a picture has "".
     """
 
-    text: str = ""
-    images: tuple[Image, ...] = ()
-    quoted: Quoted | None = None
     file_tokens: int = 0
     unread: tuple[tuple[str, Reason], ...] = ()
     read: tuple[str, ...] = ()
@@ -133,14 +131,25 @@ async def gather_material(services: Services, source: QuestionSource) -> Materia
     images, remarks = await _images(services, pictures, deadline)
     picture_ids = [(message_id, "") for message_id, _ in pictures] if images else []
     readable = Quoted(request.parent_id, chain[0].text) if chain and chain[0].text else None
+    above = await lines_above(services, source, deadline)
+    texts += [(one.message_id, one.text) for one in above]
     text = "\n\n".join([*parts, *files.parts, *remarks])
     texts = [pair for pair in (*texts, *files.texts) if pair[1].strip()] + picture_ids
-    came_with = {message_id for message_id, _ in attachments} | {one.message_id for one in chain}
+    came_with = {message_id for message_id, _ in attachments}
+    came_with |= {one.message_id for one in (*chain, *above)}
     read = tuple(sorted(came_with - {"", request.message_id}))
     loaded_count = min(len(sent_files), MOST_FILES)
     shortened_texts = _within_budget(texts)
     return Material(
-        text, images, readable, files.tokens, files.unread, read, loaded_count, shortened_texts
+        text,
+        images,
+        readable,
+        {one.message_id: LineAbove(one.author, one.text) for one in above},
+        files.tokens,
+        files.unread,
+        read,
+        loaded_count,
+        shortened_texts,
     )
 
 

@@ -6,7 +6,7 @@ was asked before is one line; an old answer that rests on a replaced statement i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from bot.agents.prompts.prompt import (
 from bot.agents.prompts.tool_context import enrich, exchanges, registry_table
 from bot.answering.window import (
     QUOTING,
+    LineAbove,
     Quoted,
     said_at,
     stale_answers,
@@ -35,7 +36,7 @@ from bot.text.roster import NOBODY, Roster, from_card
 from memory.context import Calibration, PromptMessage, PromptSections, exchange_cost, fit_sections
 from memory.models import OpenTurn, PersonRemark, StoredMessage, WorkingMemory
 from memory.recall.passages import content_words, needs_recall
-from memory.recall.selection import SpeakerLabel, snippet
+from memory.recall.selection import RenderedPassages, SpeakerLabel, snippet
 from memory.scope import AgentMemoryContext
 from memory.summary import lines_about, without_shown
 from memory.tables.notes import registered_notes
@@ -78,6 +79,22 @@ class Scene:
     label: SpeakerLabel = lambda open_id, name: speaker_label(name or open_id)
 
 
+@dataclass(frozen=True, slots=True)
+class PromptMaterial:
+    """What came with a question: `text` stands before it, `images` are for models that see, and
+    `quoted` is the message that `text` quotes. `above` has the lines that lines of the window reply
+    to and the window lacks, by message_id."""
+
+    text: str = ""
+    images: tuple[Image, ...] = ()
+    quoted: Quoted | None = None
+    above: Mapping[str, LineAbove] = field(default_factory=dict)
+
+
+NO_MATERIAL = PromptMaterial()
+NOTHING_EARLIER = RenderedPassages()
+
+
 def build_prompt(
     open_turn: OpenTurn,
     question: str,
@@ -85,14 +102,11 @@ def build_prompt(
     *,
     context: AgentMemoryContext,
     turn_id: str,
-    recalled: str,
     budget_tokens: int,
     calibration: Calibration,
-    recalled_worth: tuple[float, ...] = (),
+    material: PromptMaterial = NO_MATERIAL,
+    earlier: RenderedPassages = NOTHING_EARLIER,
     transcript: str = "",
-    material: str = "",
-    images: tuple[Image, ...] = (),
-    quoted: Quoted | None = None,
     words_of_model: bool = False,
     reads_only: bool = False,
     typed: bool = True,
@@ -100,26 +114,14 @@ def build_prompt(
     """The prompt of a turn. The question is never cut; of the rest, the newest is kept.
 
     `budget_tokens` are the endpoint's, as `calibration` has learned them; the schemas of the tools
-    come on top.
-
-    `material` and `images` are what came with the question besides its text; `quoted` is the
-    message in `material` that the person picked out. `typed`: the asker wrote
-    `question` themselves, and did not only forward it.
+    come on top. `typed`: the asker wrote `question` themselves, and did not only forward it.
 
     While the memory is away the prompt has no `context`: then no tool can claim to remember.
     """
-    lines = without_repeats(open_turn.told)
-    messages = rendered_window(lines, scene, context, room=int(budget_tokens * _PAIRED_SHARE))
-    sections = PromptSections(
-        question=with_material(material, messages[-1].content if messages else question),
-        system=_rules(scene, away=open_turn.degraded),
-        working_memory=_memory_lines(open_turn.working_memory, scene),
-        registry=registry_table(registered_notes(open_turn.registry)),
-        summary=quoted_text(open_turn.summary.content) if open_turn.summary else "",
-        recalled=recalled,
-        recalled_worth=recalled_worth,
-        transcript=transcript,
-        history=tuple(without_quoted(messages[:-1], lines[:-1], quoted)),
+    room = int(budget_tokens * _PAIRED_SHARE)
+    sections = _sections(open_turn, question, scene, context, material, room=room)
+    sections = replace(
+        sections, recalled=earlier.text, recalled_worth=earlier.worth, transcript=transcript
     )
     fitted_sections = _fit_to_budget(sections, budget_tokens, calibration)
     memory, remarks, group_facts = _memory_within(
@@ -143,19 +145,43 @@ def build_prompt(
         context=None if open_turn.degraded else context,
         turn_id=turn_id,
         memory_away=open_turn.degraded,
-        images=images,
+        images=material.images,
         owner=scene.owner,
         exchange=exchange_of(
             question if typed else "",
             open_turn.own(context.actor_id)[:-1],
             context.actor_id,
             names=scene.people.names(),
-            material=bool(material),
+            material=bool(material.text),
         ),
         words_of_model=words_of_model,
         reads_only=reads_only,
         people=scene.people,
         language=scene.language,
+    )
+
+
+def _sections(
+    open_turn: OpenTurn,
+    question: str,
+    scene: Scene,
+    context: AgentMemoryContext,
+    material: PromptMaterial,
+    *,
+    room: int,
+) -> PromptSections:
+    """The parts of the prompt that the memory gives, and the question with what it came with.
+    `room` is for the tool calls of earlier answers."""
+    lines = without_repeats(open_turn.told)
+    messages = rendered_window(lines, scene, context, material.above, room=room)
+    asked = messages[-1].content if messages else question
+    return PromptSections(
+        question=with_material(material.text, asked),
+        system=_rules(scene, away=open_turn.degraded),
+        working_memory=_memory_lines(open_turn.working_memory, scene),
+        registry=registry_table(registered_notes(open_turn.registry)),
+        summary=quoted_text(open_turn.summary.content) if open_turn.summary else "",
+        history=tuple(without_quoted(messages[:-1], lines[:-1], material.quoted)),
     )
 
 
@@ -190,10 +216,16 @@ def _fit_to_budget(
 
 
 def rendered_window(
-    messages: Sequence[StoredMessage], scene: Scene, context: AgentMemoryContext, *, room: int
+    messages: Sequence[StoredMessage],
+    scene: Scene,
+    context: AgentMemoryContext,
+    above: Mapping[str, LineAbove],
+    *,
+    room: int,
 ) -> list[PromptMessage]:
     """The window as a model reads it. The tool calls of the newest answers that have some are real
-    pairs of call and result, as far as they cost at most `room`; older ones are a block of text."""
+    pairs of call and result, as far as they cost at most `room`; older ones are a block of text.
+    `above` are lines outside of it that its lines reply to, by message_id."""
     prompt_messages: list[PromptMessage] = []
     left = _PAIRED_ANSWERS
     for message in reversed(messages):
@@ -207,7 +239,7 @@ def rendered_window(
             room -= sum(map(exchange_cost, pair.exchanges))
         prompt_messages.append(pair if pair and room >= 0 else rendered_message(message, scene))
     stale = stale_answers(messages) if scene.labelled else frozenset()
-    lines_above = _lines_above(messages, prompt_messages[::-1], scene)
+    lines_above = _lines_above(messages, scene, above)
     times = _times(messages, scene)
     stays = (context.actor_id, context.root_id)
     return [
@@ -215,37 +247,47 @@ def rendered_window(
             one,
             at=at,
             is_stale=stored_message.id in stale,
-            content=one.content.removesuffix(_QUOTING) if above else one.content,
-            replies_to=above,
+            content=one.content.removesuffix(_QUOTING) if replied else one.content,
+            replies_to=replied,
             stays=stored_message.actor_id in stays or stored_message.message_id in stays,
         )
-        for one, stored_message, at, above in zip(
+        for one, stored_message, at, replied in zip(
             prompt_messages[::-1], messages, times, lines_above, strict=True
         )
     ]
 
 
 def _lines_above(
-    messages: Sequence[StoredMessage], prompt_messages: Sequence[PromptMessage], scene: Scene
+    messages: Sequence[StoredMessage],
+    scene: Scene,
+    elsewhere: Mapping[str, LineAbove],
 ) -> list[str]:
     """For each line of a person the author and the beginning of the one that it replies to; ""
-    where that is none of `messages`, or is plain from the line before."""
+    where that is neither among `messages` nor `elsewhere`, or is plain from the line before."""
     places = {one.message_id: place for place, one in enumerate(messages) if one.message_id}
-    above: list[str] = []
+    shown: list[str] = []
     for before, one in zip((None, *messages), messages, strict=False):
         is_plain = before and one.replies_to in (before.message_id, before.replies_to)
-        place = None if is_plain or one.role != "user" else places.get(one.replies_to or "")
-        if place is None:
-            above.append("")
+        if is_plain or one.role != "user" or not one.replies_to:
+            shown.append("")
             continue
-        quoted, author = messages[place], prompt_messages[place].author
-        text = prompt_messages[place].content
-        if quoted.role == "assistant":
-            text, author = from_card(quoted.content, scene.names, unescape=markup.unescape), "you"
-        words = text.removeprefix(f"{author}: ").removesuffix(_QUOTING)
-        label = f"{author}: " if author else ""
-        above.append(f"{label}“{snippet(words, _LONGEST_ABOVE)}”")
-    return above
+        place = places.get(one.replies_to)
+        above = elsewhere.get(one.replies_to) if place is None else messages[place]
+        shown.append(_beginning(above, scene) if above else "")
+    return shown
+
+
+def _beginning(line: StoredMessage | LineAbove, scene: Scene) -> str:
+    """Alice: “the handover is in room 101”, you: “Noted.”; alone with the bot the words only."""
+    if isinstance(line, LineAbove):
+        author, text = line.author, line.text
+    elif line.role == "assistant":
+        author, text = "", from_card(line.content, scene.names, unescape=markup.unescape)
+    else:
+        author = scene.label(line.actor_id or "", line.actor_name)
+        text = line.content.removesuffix(f"\n{QUOTING}")
+    label = f"{author or 'you'}: " if scene.labelled or not author else ""
+    return f"{label}“{snippet(text, _LONGEST_ABOVE)}”"
 
 
 def _times(messages: Sequence[StoredMessage], scene: Scene) -> list[str]:

@@ -1,4 +1,5 @@
-"""Reads the messages that a question quotes, up to three levels deep."""
+"""Reads the messages that a question quotes, up to three levels deep, and those that earlier lines
+reply to."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from bot.feishu.errors import Action, FeishuError, FeishuFailure, is_still_refus
 from bot.feishu.fields import Attachment
 from bot.feishu.manifest import GROUP_MESSAGES
 from bot.feishu.models import (
+    RETRACTED_TEXT,
     RawMessage,
     forward_text,
     is_forward,
@@ -33,6 +35,7 @@ from memory.scope import AgentMemoryContext
 
 log = structlog.get_logger()
 _MOST_LEVELS = 3
+_MOST_LINES_ABOVE = 2
 _LONGEST_OVERHEARD = 1000  # characters; longest_line in SQL
 
 _QUOTE_WITHIN_S = 1.5
@@ -41,13 +44,19 @@ _DENIAL = "get_message"
 
 @dataclass(frozen=True, slots=True)
 class QuotedMessage:
-    """`quotes` is the message that this one quotes."""
+    """`author` is a name, “someone”, or "" for the bot; `quotes` is what this one quotes."""
 
-    label: str
+    author: str
     text: str
     message_id: str = ""
     attachments: tuple[Attachment, ...] = ()
     quotes: str = ""
+    is_forward: bool = False
+
+    @property
+    def label(self) -> str:
+        forwarded = ", forwarded" if self.is_forward else ""
+        return f"Quoted message of {self.author or 'yourself'}{forwarded}"
 
 
 UNREAD = QuotedMessage("", "")
@@ -73,6 +82,23 @@ async def quotation_chain(
             break
         chain.append(further)
     return chain
+
+
+async def lines_above(
+    services: Services, source: QuestionSource, deadline: float
+) -> list[QuotedMessage]:
+    """What the newest lines of the conversation reply to, where the conversation lacks it and it
+    can be read before `deadline`."""
+    message_ids = {one.message_id for one in source.history}
+    replies = (one.replies_to for one in reversed(source.history[:-1]) if one.role == "user")
+    wanted_ids = [one for one in dict.fromkeys(replies) if one and one not in message_ids]
+    looks = [_quoted_further(services, source, one) for one in wanted_ids[:_MOST_LINES_ABOVE]]
+    try:
+        async with asyncio.timeout_at(deadline):
+            lines = await asyncio.gather(*looks)
+    except TimeoutError:
+        return []
+    return [one for one in lines if one and one.text not in ("", RETRACTED_TEXT)]
 
 
 def shown_quotation(
@@ -107,7 +133,7 @@ async def _first(services: Services, source: QuestionSource) -> QuotedMessage | 
         return await _with_attachments(services, request, from_memory)
     if in_talk and not in_talk.ours:
         from_memory = QuotedMessage(
-            _label(in_talk.author), in_talk.content, parent, quotes=in_talk.quotes
+            _author(in_talk.author), in_talk.content, parent, quotes=in_talk.quotes
         )
         return await _with_attachments(services, request, from_memory)
     messages = await fetched_messages(services, request, parent)
@@ -177,9 +203,9 @@ async def _own(
 
 def _from_memory(names: Names, own: StoredMessage) -> QuotedMessage:
     if own.role == "user":
-        return QuotedMessage(_label(own.actor_name), own.content, own.message_id or "")
+        return QuotedMessage(_author(own.actor_name), own.content, own.message_id or "")
     text = from_card(own.content, names.known, unescape=markup.unescape)
-    return QuotedMessage(_label("", ours=True), text, own.message_id or "")
+    return QuotedMessage("", text, own.message_id or "")
 
 
 async def _from_feishu(
@@ -195,12 +221,13 @@ async def _from_feishu(
     people = {one.sender_id for one in messages if one.sender_type == "user"}
     names = services.people.of(source.request.tenant_key)
     await names.look_up(people)
-    label, quotes = _label(names.known.get(raw.sender_id, ""), ours=ours), _quotes(source, raw)
+    author = "" if ours else _author(names.known.get(raw.sender_id, ""))
+    quotes = _quotes(source, raw)
     if is_forward(raw.message_type):
         text = forward_text(messages, names.known)
-        return QuotedMessage(f"{label}, forwarded", text, raw.message_id, quotes=quotes)
+        return QuotedMessage(author, text, raw.message_id, quotes=quotes, is_forward=True)
     text = message_text(raw, names.known)
-    return QuotedMessage(label, text, raw.message_id, message_attachments(raw), quotes)
+    return QuotedMessage(author, text, raw.message_id, message_attachments(raw), quotes)
 
 
 def _quotes(source: QuestionSource, raw: RawMessage) -> str:
@@ -210,9 +237,8 @@ def _quotes(source: QuestionSource, raw: RawMessage) -> str:
     return "" if raw.deleted or (raw.thread_id and not first) else raw.parent_id
 
 
-def _label(author: str, *, ours: bool = False) -> str:
-    name = "yourself" if ours else short_name(author) or "someone"
-    return f"Quoted message of {name}"
+def _author(name: str) -> str:
+    return short_name(name) or "someone"
 
 
 @dataclass(frozen=True, slots=True)

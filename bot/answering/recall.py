@@ -19,7 +19,7 @@ from bot.agents.embeddings import (
     spoken_passages,
 )
 from bot.agents.running_turns import note_sources
-from bot.agents.tools.deps import Recall, RecallScope
+from bot.agents.tools.deps import Recall
 from bot.answering.question import Turn
 from bot.feishu import markup
 from bot.process import metrics
@@ -32,6 +32,7 @@ from memory.errors import StoreError, StoreUnavailable
 from memory.models import FormerValue, OpenTurn
 from memory.recall.passages import (
     Passage,
+    RecallScope,
     needs_recall,
     passages,
     recall_at_once,

@@ -45,13 +45,11 @@ from bot.text.roster import (
     Roster,
     from_card,
 )
-from memory.models import OpenTurn, StoredCard, TurnState
+from memory.models import ENDED_STATES, OpenTurn, StoredCard, TurnState
 from memory.rpc import Statement
 from memory.scope import MAIN_ROOT
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
-
-_OVER = ("sent", "failed", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +252,7 @@ async def send_reply(
 ) -> Outcome:
     """Sends what is pending of the reply; what came of it. `look_up` gives what is
     queued with the end of the job."""
-    if open_turn.state in _OVER or not reply:
+    if open_turn.state in ENDED_STATES or not reply:
         if stream:
             await stream.withdraw()
         return _over(open_turn.state)

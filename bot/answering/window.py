@@ -232,6 +232,14 @@ class Quoted:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class LineAbove:
+    """What a line of the window replies to; the author is "" for the bot."""
+
+    author: str
+    text: str
+
+
 def without_quoted(
     messages: Sequence[PromptMessage],
     stored_messages: Sequence[StoredMessage],

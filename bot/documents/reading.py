@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import structlog
 
 from bot.documents.audience import (
+    AccessToken,
     Document,
     GroupAudience,
     ShowsEachSomethingElse,
@@ -49,7 +50,6 @@ _MOST_COLUMNS = 100
 _log = structlog.get_logger(__name__)
 
 _Result = TypeVar("_Result")
-AccessToken = Callable[[], Awaitable[str | None]]
 
 
 class DocumentReader:

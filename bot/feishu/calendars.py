@@ -14,17 +14,16 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from bot.feishu.caller import Caller, RetryPolicy
+from bot.feishu.caller import Caller
 from bot.feishu.errors import Unintelligible
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import required_text
-from bot.feishu.transport import ApiRequest, FairPacer, Pacer, SharedPace
+from bot.feishu.transport import ApiRequest, FairPacer, SharedPace
 
 # What the error tables of these pages say.
 _SHOWS_TIMES = frozenset({"show_only_free_busy", "public"})
 NOT_IN_TENANT = 195100  # somebody has left, or never was there
 DELETED_CODES = frozenset({193001, 193003, 1470404})  # the event or task is deleted already
-_PATIENCE = RetryPolicy(max_attempts=3, max_total_s=10.0)
 _CALENDARS, _TASKS = "/open-apis/calendar/v4/calendars", "/open-apis/task/v2/tasks"
 _A_SECOND = 10  # of task create and delete
 _TASKS_PER_PAGE = 100
@@ -75,7 +74,7 @@ class CalendarCalls:
     async def primary_id(self, as_user: str) -> str:
         """The id of their own calendar."""
         request = ApiRequest("POST", f"{_CALENDARS}/primary", body={}, api="own calendar")
-        calendars = as_list((await self._get(request, as_user)).get("calendars"))
+        calendars = as_list((await self._caller.call_as(request, as_user)).get("calendars"))
         return required_text(
             as_dict(as_dict(calendars[0] if calendars else {}).get("calendar")), "calendar_id"
         )
@@ -89,7 +88,7 @@ class CalendarCalls:
         path = "/open-apis/calendar/v4/freebusy/list"
         query: dict[str, str | int] = {"user_id_type": "open_id"}
         request = ApiRequest("POST", path, query, body, api="free or busy")
-        slots = as_list((await self._get(request, as_user)).get("freebusy_list"))
+        slots = as_list((await self._caller.call_as(request, as_user)).get("freebusy_list"))
         spans = map(as_dict, slots)
         return tuple(BusySpan(_read(one, "start_time"), _read(one, "end_time")) for one in spans)
 
@@ -98,7 +97,7 @@ class CalendarCalls:
         Feishu does not say."""
         path, query = f"{_CALENDARS}/primarys", {"user_id_type": "open_id"}
         request = ApiRequest("POST", path, query, {"user_ids": [open_id]}, api="calendar sharing")
-        calendars = as_list((await self._get(request, as_user)).get("calendars"))
+        calendars = as_list((await self._caller.call_as(request, as_user)).get("calendars"))
         return any(
             as_dict(one).get("user_id") == open_id
             and as_dict(as_dict(one).get("calendar")).get("permissions") in _SHOWS_TIMES
@@ -112,7 +111,7 @@ class CalendarCalls:
         path = f"{_CALENDARS}/{_part(calendar_id)}/events/instance_view"
         query: dict[str, str | int] = {"start_time": str(start_s), "end_time": str(end_s)}
         request = ApiRequest("GET", path, query, api="events")
-        items = as_list((await self._get(request, as_user)).get("items"))
+        items = as_list((await self._caller.call_as(request, as_user)).get("items"))
         return tuple(_event(as_dict(one), calendar_id) for one in items)
 
     async def create_event(
@@ -128,7 +127,7 @@ class CalendarCalls:
             "attendee_ability": "can_see_others",
         }
         request = ApiRequest("POST", path, query, body, api="create event")
-        new_event = as_dict((await self._get(request, as_user)).get("event"))
+        new_event = as_dict((await self._caller.call_as(request, as_user)).get("event"))
         return required_text(new_event, "event_id")
 
     async def invite(
@@ -139,13 +138,13 @@ class CalendarCalls:
         people = [{"type": "user", "user_id": one} for one in open_ids]
         query: dict[str, str | int] = {"user_id_type": "open_id"}
         request = ApiRequest("POST", path, query, {"attendees": people}, api="invite")
-        await self._get(request, as_user)
+        await self._caller.call_as(request, as_user)
 
     async def delete_event(self, calendar_id: str, event_id: str, as_user: str) -> None:
         """Deletes one's own event, and tells those invited."""
         path = f"{_CALENDARS}/{_part(calendar_id)}/events/{_part(event_id)}"
         request = ApiRequest("DELETE", path, {"need_notification": "true"}, api="delete event")
-        await self._get(request, as_user)
+        await self._caller.call_as(request, as_user)
 
     async def create_task(
         self, token: str, title: str, due: tuple[int, bool] | None, assignee: str, as_user: str
@@ -161,7 +160,7 @@ class CalendarCalls:
             body["due"] = {"timestamp": str(due[0] * 1000), "is_all_day": due[1]}
         query: dict[str, str | int] = {"user_id_type": "open_id"}
         request = ApiRequest("POST", _TASKS, query, body, api="create task")
-        task = as_dict((await self._get(request, as_user, self._tasks)).get("task"))
+        task = as_dict((await self._caller.call_as(request, as_user, self._tasks)).get("task"))
         return required_text(task, "guid")
 
     async def open_tasks(self, as_user: str) -> tuple[ListedTask, ...]:
@@ -170,7 +169,7 @@ class CalendarCalls:
         tasks: list[ListedTask] = []
         for _ in range(_MOST_PAGES):
             request = ApiRequest("GET", _TASKS, dict(query), api="tasks")
-            data = await self._get(request, as_user)
+            data = await self._caller.call_as(request, as_user)
             tasks += [_task(as_dict(one)) for one in as_list(data.get("items"))]
             token = as_text(data.get("page_token"))
             if data.get("has_more") is not True or not token:
@@ -181,13 +180,7 @@ class CalendarCalls:
     async def delete_task(self, guid: str, as_user: str) -> None:
         """Deletes a task that they made."""
         request = ApiRequest("DELETE", f"{_TASKS}/{_part(guid)}", api="delete task")
-        await self._get(request, as_user, self._tasks)
-
-    async def _get(
-        self, request: ApiRequest, as_user: str, pacer: Pacer | None = None
-    ) -> dict[str, Any]:
-        answer = await self._caller.call(request, pacer, request.api, _PATIENCE, as_user=as_user)
-        return as_dict(answer.get("data"))
+        await self._caller.call_as(request, as_user, self._tasks)
 
 
 def _event(item: Mapping[str, Any], calendar_id: str) -> CalendarEvent:

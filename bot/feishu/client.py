@@ -359,7 +359,7 @@ class FeishuClient:
     async def chat_info(self, chat_id: str) -> ChatInfo:
         """Name and kind of a chat the bot is in."""
         request = ApiRequest("GET", f"/open-apis/im/v1/chats/{_part(chat_id)}", api="chat info")
-        return chat_info(chat_id, _data(await self._caller.call(request, self._lookups, "chats")))
+        return chat_info(_data(await self._caller.call(request, self._lookups, "chats")))
 
     async def chat_members(self, chat_id: str) -> list[FeishuPerson]:
         """Everybody in a group the bot is in, without bots: the whole list or an error."""

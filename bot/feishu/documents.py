@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from bot.feishu.caller import NO_RETRY, Caller, RetryPolicy
+from bot.feishu.caller import NO_RETRY, Caller
 from bot.feishu.fields import as_dict, as_list, as_text
 from bot.feishu.models import required_text
 from bot.feishu.other_events import CommentPlace, CommentReply, CommentThread
@@ -21,7 +21,6 @@ from bot.feishu.transport import ApiRequest, FairPacer, Pacer, SharedPace
 
 MOST_QUERY = 50
 _MOST_BYTES = 32 * 1024 * 1024  # 10 MB of a document, as JSON may write it
-_PATIENCE = RetryPolicy(max_attempts=3, max_total_s=10.0)
 _A_SECOND = 5  # of content, app-wide; the SDK's pages say so
 _TEN_IN_S = 6.3  # 100 a minute
 _SHEETS, _BASES = "/open-apis/sheets", "/open-apis/bitable/v1/apps"
@@ -91,7 +90,7 @@ class DocumentCalls:
         """What a page of the wiki leads to."""
         path = "/open-apis/wiki/v2/spaces/get_node"
         request = ApiRequest("GET", path, {"token": token}, api="wiki node")
-        node = as_dict((await self._get(request, as_user, self._slow)).get("node"))
+        node = as_dict((await self._caller.call_as(request, as_user, self._slow)).get("node"))
         return WikiNode(
             required_text(node, "obj_token"),
             required_text(node, "obj_type"),
@@ -102,7 +101,9 @@ class DocumentCalls:
     async def docx_title(self, token: str, as_user: str) -> str:
         """The title of a docx."""
         path = f"/open-apis/docx/v1/documents/{_part(token)}"
-        data = await self._get(ApiRequest("GET", path, api="docx"), as_user, self._contents)
+        data = await self._caller.call_as(
+            ApiRequest("GET", path, api="docx"), as_user, self._contents
+        )
         return as_text(as_dict(data.get("document")).get("title"))
 
     async def docx_markdown(self, token: str, as_user: str) -> str:
@@ -110,7 +111,9 @@ class DocumentCalls:
         query = {"doc_token": token, "doc_type": "docx", "content_type": "markdown"}
         path = "/open-apis/docs/v1/content"
         request = ApiRequest("GET", path, query, max_bytes=_MOST_BYTES, api="docx content")
-        return as_text((await self._get(request, as_user, self._contents)).get("content"))
+        return as_text(
+            (await self._caller.call_as(request, as_user, self._contents)).get("content")
+        )
 
     def docx_blocks(self, token: str, as_user: str) -> AsyncIterator[dict[str, Any]]:
         """The blocks of a docx, as Feishu lists them (docx-v1, document-block list)."""
@@ -127,13 +130,15 @@ class DocumentCalls:
     async def spreadsheet_title(self, token: str, as_user: str) -> str:
         """The title of a spreadsheet."""
         request = ApiRequest("GET", f"{_SHEETS}/v3/spreadsheets/{_part(token)}", api="sheet")
-        data = await self._get(request, as_user, self._slow)
+        data = await self._caller.call_as(request, as_user, self._slow)
         return as_text(as_dict(data.get("spreadsheet")).get("title"))
 
     async def sheet_tabs(self, token: str, as_user: str) -> list[SheetTab]:
         """The sheets that are shown and hold cells."""
         path = f"{_SHEETS}/v3/spreadsheets/{_part(token)}/sheets/query"
-        data = await self._get(ApiRequest("GET", path, api="sheets"), as_user, self._slow)
+        data = await self._caller.call_as(
+            ApiRequest("GET", path, api="sheets"), as_user, self._slow
+        )
         tabs = [as_dict(one) for one in as_list(data.get("sheets"))]
         return [
             _tab(one)
@@ -146,7 +151,9 @@ class DocumentCalls:
         such cells, but not who may see them. True if Feishu does not say."""
         path = f"{_SHEETS}/v2/spreadsheets/{_part(token)}/metainfo"
         query = {"extFields": "protectedRange"}
-        data = await self._get(ApiRequest("GET", path, query, api="sheet protection"), as_user)
+        data = await self._caller.call_as(
+            ApiRequest("GET", path, query, api="sheet protection"), as_user
+        )
         sheets = [as_dict(one) for one in as_list(data.get("sheets"))]
         return not sheets or any(one.get("protectedRange") for one in sheets)
 
@@ -158,21 +165,21 @@ class DocumentCalls:
             "dateTimeRenderOption": "FormattedString",
         }
         request = ApiRequest("GET", path, query, api="sheet values")
-        data = await self._get(request, as_user)
+        data = await self._caller.call_as(request, as_user)
         values = as_list(as_dict(data.get("valueRange")).get("values"))
         return [as_list(row) for row in values]
 
     async def base_title(self, token: str, as_user: str) -> str:
         """The name of a Base."""
         request = ApiRequest("GET", f"{_BASES}/{_part(token)}", api="base")
-        data = await self._get(request, as_user)
+        data = await self._caller.call_as(request, as_user)
         return as_text(as_dict(data.get("app")).get("name"))
 
     async def has_advanced_permissions(self, token: str, as_user: str) -> bool:
         """Whether a Base may show each person other tables, records and fields (`is_advanced`).
         True if Feishu does not say."""
         request = ApiRequest("GET", f"{_BASES}/{_part(token)}", api="base")
-        data = await self._get(request, as_user)
+        data = await self._caller.call_as(request, as_user)
         return as_dict(data.get("app")).get("is_advanced") is not False
 
     async def base_tables(self, token: str, as_user: str) -> list[tuple[str, str]]:
@@ -214,7 +221,7 @@ class DocumentCalls:
         }
         path = "/open-apis/search/v2/doc_wiki/search"
         request = ApiRequest("POST", path, body=body, api="search documents")
-        data = await self._get(request, as_user, self._slow)
+        data = await self._caller.call_as(request, as_user, self._slow)
         return [_found_document(as_dict(one)) for one in as_list(data.get("res_units"))][
             :_MOST_RESULTS
         ]
@@ -223,28 +230,22 @@ class DocumentCalls:
         """Whether that person can open the document now."""
         path = f"/open-apis/drive/v1/permissions/{_part(token)}/members/auth"
         request = ApiRequest("GET", path, {"type": kind, "action": "view"}, api="own permission")
-        return (await self._get(request, as_user, self._slow)).get("auth_result") is True
+        return (await self._caller.call_as(request, as_user, self._slow)).get("auth_result") is True
 
     async def link_sharing(self, token: str, kind: str, as_user: str) -> str:
         """Whom the link lets in, Feishu's `link_share_entity`: closed, tenant_readable, …"""
         path = f"/open-apis/drive/v2/permissions/{_part(token)}/public"
         request = ApiRequest("GET", path, {"type": kind}, api="link sharing")
-        data = await self._get(request, as_user)
+        data = await self._caller.call_as(request, as_user)
         return as_text(as_dict(data.get("permission_public")).get("link_share_entity"))
 
     async def collaborators(self, token: str, kind: str, as_user: str) -> list[tuple[str, str]]:
         """The collaborators, the owner too, as kind and id: ("openid", …), ("openchat", …), …"""
         path = f"/open-apis/drive/v1/permissions/{_part(token)}/members"
         request = ApiRequest("GET", path, {"type": kind}, api="collaborators")
-        items = as_list((await self._get(request, as_user)).get("items"))
+        items = as_list((await self._caller.call_as(request, as_user)).get("items"))
         members = [as_dict(one) for one in items]
         return [(as_text(one.get("member_type")), as_text(one.get("member_id"))) for one in members]
-
-    async def _get(
-        self, request: ApiRequest, as_user: str, pacer: Pacer | None = None
-    ) -> dict[str, Any]:
-        answer = await self._caller.call(request, pacer, request.api, _PATIENCE, as_user=as_user)
-        return as_dict(answer.get("data"))
 
     async def _pages(
         self, request: ApiRequest, as_user: str, pacer: Pacer | None = None
@@ -254,7 +255,7 @@ class DocumentCalls:
         while True:
             query = dict(request.query) | ({"page_token": token} if token else {})
             page = ApiRequest(request.method, request.path, query, request.body, api=request.api)
-            data = await self._get(page, as_user, pacer)
+            data = await self._caller.call_as(page, as_user, pacer)
             for one in as_list(data.get("items")):
                 yield as_dict(one)
             token = as_text(data.get("page_token"))
@@ -313,7 +314,7 @@ class CommentCalls:
         body = {"comment_ids": [place.comment_id]}
         path, query = f"{_comments_path(place)}/batch_query", {"file_type": place.file_type}
         request = ApiRequest("POST", path, query, body=body, api="comment")
-        data = await self._read(request, as_user)
+        data = await self._caller.call_as(request, as_user, self._slow)
         items = [as_dict(one) for one in as_list(data.get("items"))]
         mine = [one for one in items if as_text(one.get("comment_id")) == place.comment_id]
         if not mine:
@@ -332,7 +333,7 @@ class CommentCalls:
                 **({"page_token": token} if token else {}),
             }  # fmt: skip
             request = ApiRequest("GET", _comments_path(place), query, api="comments")
-            data = await self._read(request, "")
+            data = await self._caller.call_as(request, "", self._slow)
             for item in map(as_dict, as_list(data.get("items"))):
                 replies = _replies(as_dict(item.get("reply_list")).get("replies"))
                 threads.append(_thread(item, replies))
@@ -373,15 +374,13 @@ class CommentCalls:
                 "file_type": place.file_type, "page_size": _PAGE,
                 **({"page_token": token} if token else {}),
             }  # fmt: skip
-            data = await self._read(ApiRequest("GET", path, query, api="replies"), as_user)
+            data = await self._caller.call_as(
+                ApiRequest("GET", path, query, api="replies"), as_user, self._slow
+            )
             replies += _replies(data.get("items"))
             token = as_text(data.get("page_token"))
             if data.get("has_more") is not True or not token:
                 return tuple(replies[-MOST_REPLIES:])
-
-    async def _read(self, request: ApiRequest, as_user: str) -> dict[str, Any]:
-        call = self._caller.call(request, self._slow, request.api, _PATIENCE, as_user=as_user)
-        return as_dict((await call).get("data"))
 
     async def _write(self, request: ApiRequest) -> dict[str, Any]:
         return as_dict((await self._caller.call(request, policy=NO_RETRY)).get("data"))

@@ -353,17 +353,12 @@ def _starts_block(lines: list[str], at: int) -> bool:
 
 def _fence(lines: list[str], at: int, mark: str) -> tuple[Block, int]:
     end = at + 1
-    while end < len(lines) and not _closes(lines[end], mark):
+    while end < len(lines) and not closes_fence(lines[end], mark):
         end += 1
     closing = lines[end] if end < len(lines) else f"{mark}\n"
     opening = lines[at] if lines[at].endswith("\n") else lines[at] + "\n"
     inner = [line if line.endswith("\n") else line + "\n" for line in lines[at + 1 : end]]
     return Block(tuple(inner), opening, closing), end + 1
-
-
-def _closes(line: str, mark: str) -> bool:
-    text = line.strip()
-    return len(text) >= len(mark) and not text.strip(mark[0])
 
 
 def _is_table(lines: list[str], at: int) -> bool:

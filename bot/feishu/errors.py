@@ -57,6 +57,16 @@ class Action(StrEnum):
         return self in (Action.RETRY, Action.IN_FLIGHT, Action.ALERT, Action.REFRESH_TOKEN)
 
     @property
+    def passes_by_itself(self) -> bool:
+        """As `may_pass`, without anybody having to mend anything."""
+        return self.may_pass and self is not Action.ALERT
+
+    @property
+    def is_final_here(self) -> bool:
+        """Whether nothing more can be sent there: to the message, the chat or the person."""
+        return self in (Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER)
+
+    @property
     def is_of_one_call(self) -> bool:
         """Whether it says nothing of other calls: it is of this moment, message, chat or person."""
         return self in _OF_ONE_CALL

@@ -56,8 +56,6 @@ class Envelope:
     event_type: str
     create_time_ms: int
     tenant_key: str
-    app_id: str
-    token: str
     event: dict[str, Any]
 
 
@@ -93,7 +91,6 @@ class MessageEvent:
     quoted.
     """
 
-    event_id: str
     message_id: str
     root_id: str
     parent_id: str
@@ -116,16 +113,13 @@ class MessageEvent:
 @dataclass(frozen=True, slots=True)
 class CardAction:
     """A click in a card. Anyone in the chat can click, and `value` came through the client:
-    check the operator and treat the value as an opaque id. `token` lives 30 minutes. Of the tenants
-    as in a `MessageEvent`."""
+    check the operator and treat the value as an opaque id. The tenants are as in a
+    `MessageEvent`."""
 
     event_id: str
     operator_open_id: str
     tenant_key: str
-    token: str
     value: dict[str, Any] | str
-    tag: str
-    name: str
     open_message_id: str
     open_chat_id: str
     create_time_ms: int
@@ -215,8 +209,6 @@ def parse_envelope(payload: object) -> Envelope:
         event_type=_required_field(header, "event_type"),
         create_time_ms=milliseconds(header.get("create_time")),
         tenant_key=as_text(header.get("tenant_key")),
-        app_id=as_text(header.get("app_id")),
-        token=as_text(header.get("token")),
         event=event,
     )
 
@@ -226,7 +218,6 @@ def _first_schema(top: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
         "event_id": top.get("uuid"),
         "event_type": event.get("type"),
         "create_time": top.get("ts"),
-        "token": top.get("token"),
         "app_id": event.get("app_id"),
         "tenant_key": event.get("tenant_key"),
     }
@@ -273,7 +264,6 @@ def parse_message(envelope: Envelope) -> MessageEvent:
     kind = as_text(message.get("message_type"))
     content = render_content(kind, message.get("content"), mentions)
     return MessageEvent(
-        event_id=envelope.event_id,
         message_id=_required_field(message, "message_id"),
         root_id=as_text(message.get("root_id")),
         parent_id=as_text(message.get("parent_id")),
@@ -338,10 +328,7 @@ def parse_card_action(envelope: Envelope) -> CardAction:
         event_id=envelope.event_id,
         operator_open_id=as_text(operator.get("open_id")),
         tenant_key=envelope.tenant_key or as_text(operator.get("tenant_key")),
-        token=as_text(event.get("token")),
         value=value if isinstance(value, str) else as_dict(value),
-        tag=as_text(action.get("tag")),
-        name=as_text(action.get("name")),
         open_message_id=as_text(context.get("open_message_id")),
         open_chat_id=as_text(context.get("open_chat_id")),
         create_time_ms=envelope.create_time_ms,

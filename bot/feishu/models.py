@@ -48,13 +48,9 @@ class BotInfo:
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """A message Feishu accepted; `thread_id` and `root_id` are "" outside threads and replies."""
+    """A message Feishu accepted."""
 
     message_id: str
-    chat_id: str
-    thread_id: str
-    root_id: str
-    create_time_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,6 @@ class ChatInfo:
 
     `managers` are the open ids of its owner and managers, as far as Feishu names them."""
 
-    chat_id: str
     name: str
     chat_mode: str
     group_message_type: str
@@ -121,13 +116,7 @@ def required_text(data: dict[str, Any], name: str) -> str:
 
 
 def sent_message(data: dict[str, Any]) -> SentMessage:
-    return SentMessage(
-        message_id=required_text(data, "message_id"),
-        chat_id=as_text(data.get("chat_id")),
-        thread_id=as_text(data.get("thread_id")),
-        root_id=as_text(data.get("root_id")),
-        create_time_ms=milliseconds(data.get("create_time")),
-    )
+    return SentMessage(required_text(data, "message_id"))
 
 
 def raw_message(item: dict[str, Any]) -> RawMessage:
@@ -171,9 +160,8 @@ def history_page(data: dict[str, Any]) -> HistoryPage:
     )
 
 
-def chat_info(chat_id: str, data: dict[str, Any]) -> ChatInfo:
+def chat_info(data: dict[str, Any]) -> ChatInfo:
     return ChatInfo(
-        chat_id=chat_id,
         name=as_text(data.get("name")),
         chat_mode=as_text(data.get("chat_mode")),
         group_message_type=as_text(data.get("group_message_type")),

@@ -109,7 +109,6 @@ class CommentNotice:
     """Somebody commented. `is_mentioned`: they may mention somebody, who need not be the bot.
     `by_bot`: the author is an app."""
 
-    event_id: str
     place: CommentPlace
     reply_id: str
     author_open_id: str
@@ -160,7 +159,6 @@ def parse_comment(envelope: Envelope) -> CommentNotice:
         comment_id,
     )
     return CommentNotice(
-        envelope.event_id,
         place,
         as_text(event.get("reply_id")) or comment_id,
         as_text(as_dict(notice.get("from_user_id")).get("open_id")),
@@ -196,7 +194,6 @@ class Reaction:
     """Somebody put the emoji of that name on a message, or took it away (`gone`); `open_id` is ""
     when an app did."""
 
-    event_id: str
     message_id: str
     emoji: str
     open_id: str
@@ -224,7 +221,6 @@ def parse_reaction(envelope: Envelope) -> Reaction:
         raise MalformedEvent("The event has no message_id; check the event's version.")
     by_app = event.get("operator_type") == "app"
     return Reaction(
-        event_id=envelope.event_id,
         message_id=message_id,
         emoji=as_text(as_dict(event.get("reaction_type")).get("emoji_type")),
         open_id="" if by_app else as_text(as_dict(event.get("user_id")).get("open_id")),

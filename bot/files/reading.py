@@ -33,6 +33,7 @@ Reason = Literal[
     "too_complex", "time", "many", "busy", "unavailable",
 ]  # fmt: skip
 _MEGABYTES = 200
+FILE_SECONDS = 10  # of processor time; after most of it the text so far is the answer
 _MOST_REMARKS = 4
 _REMARK = re.compile(r"[\w (),.'-]{1,120}")
 _PATIENCE = 2  # times a file's seconds: for a place, and for its work where the machine is busy

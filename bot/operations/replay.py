@@ -212,8 +212,7 @@ async def rebuild_prompt(
         scene,
         context=turn.context,
         turn_id=turn.id,
-        recalled=earlier.text,
-        recalled_worth=earlier.worth,
+        earlier=earlier,
         budget_tokens=int(turn.record.get("budget") or settings.history_token_budget),
         calibration=Calibration(),
     )

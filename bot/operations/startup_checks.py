@@ -32,7 +32,7 @@ from bot.settings import (
     load,
     misspelt_names,
 )
-from bot.text.locale import terminal_language
+from bot.text.languages import terminal_language
 from memory.proxies import ignored_proxies
 
 log = structlog.get_logger()

@@ -42,7 +42,6 @@ _FINAL = frozenset(
         Action.NEUTRAL_TEXT,
     }
 )
-_PASSING = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN})
 
 AT_ALL = "<at id=all></at>"
 _ONLY_ADMINS = 11235
@@ -164,7 +163,7 @@ async def _with_file(feishu: FeishuClient, attempt: _Attempt, file: Mapping[str,
         else:
             key, msg_type = {"file_key": await feishu.upload_file(file["name"], data)}, "file"
     except FeishuError as error:
-        if error.action in _PASSING:
+        if error.action.passes_by_itself:
             raise
         log.warning("delivery.file_refused", code=error.code, log_id=error.log_id)
         notice = say_both("file-not-sent", name=file["name"])

@@ -20,7 +20,7 @@ import structlog
 
 from bot.feishu import cards, markup
 from bot.feishu.client import FeishuClient
-from bot.feishu.errors import Action, FeishuError, FeishuFailure
+from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.models import RawMessage, is_same_text, shown_text
 from bot.feishu.other_events import (
     CommentReply,
@@ -44,8 +44,6 @@ UUID_HOLDS_S = 50 * 60.0
 _SKEW_S = 120
 _MOST = 500
 _MOST_CARDS = 20
-_UNREACHABLE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
-_PASSES = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN})
 
 NO_REPLIES = 1069302  # on a whole document, or solved: no reply is taken
 REVIEWED = 1069306  # what is said does not pass Feishu's review
@@ -120,9 +118,9 @@ async def find_sent(
     try:
         messages = await _list_messages(feishu, target, doubt)
     except FeishuError as error:
-        if error.action in _PASSES:
+        if error.action.passes_by_itself:
             raise
-        if error.action in _UNREACHABLE:
+        if error.action.is_final_here:
             raise Undeliverable(f"feishu {error.code}") from error
         raise _unknown(turn_id, card.chunk, error) from error
     chunk, content = card.chunk, card.content
@@ -150,7 +148,7 @@ async def find_answers(feishu: FeishuClient, target: Target, doubt: Doubt) -> li
     try:
         messages = await _list_messages(feishu, target, doubt)
     except FeishuError as error:
-        if error.action in _PASSES:
+        if error.action.passes_by_itself:
             raise
         log.warning("delivery.not_searched", turn_id=target.message_id, code=error.code)
         return []
@@ -238,7 +236,7 @@ async def find_comment(
     try:
         replies = await _said_since(services, target, doubt)
     except FeishuError as error:
-        if error.action in _PASSES:
+        if error.action.passes_by_itself:
             raise
         if error.code in _COMMENT_GONE_CODES:
             raise Undeliverable(f"feishu {error.code}") from error

@@ -36,7 +36,6 @@ log = structlog.get_logger()
 _STEPS = 9
 _CLOSED = {"config": {"streaming_mode": False}}
 _LATER = frozenset({Action.RETRY, Action.IN_FLIGHT})
-_UNREACHABLE = frozenset({Action.TERMINAL_MESSAGE, Action.TERMINAL_CHAT, Action.TERMINAL_USER})
 
 _AFTER_S = 1.2
 _EMOJI = "Typing"
@@ -210,7 +209,7 @@ class LiveCard:
             self._report(error)
             if error.action in _LATER:
                 raise
-            if error.action in _UNREACHABLE:
+            if error.action.is_final_here:
                 raise Undeliverable(f"feishu {error.code}") from error
         else:
             return Delivered(markdown, message_id)

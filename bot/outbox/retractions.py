@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import structlog
 
 from bot.feishu import cards, markup
-from bot.feishu.errors import Action, FeishuError, FeishuFailure
+from bot.feishu.errors import FeishuError, FeishuFailure
 from bot.feishu.events import RetractedMessage
 from bot.outbox.delivery import Aside, Target, Undeliverable
 from bot.outbox.finding import doubt_of, find_answers, withdraw_comment
@@ -30,7 +30,6 @@ log = structlog.get_logger()
 
 _EVERY_S = 15.0
 _ARRIVES_WITHIN_S = 60.0
-_PASSES = frozenset({Action.RETRY, Action.IN_FLIGHT, Action.REFRESH_TOKEN, Action.ALERT})
 
 _MOST_NAMED = 10
 
@@ -126,7 +125,7 @@ async def _taken_from_one(services: Services, message_id: str) -> bool:
     try:
         await services.feishu.delete_ephemeral(message_id)
     except FeishuError as error:
-        if error.action in _PASSES:
+        if error.action.may_pass:
             raise
         return False
     return True
@@ -138,7 +137,7 @@ async def _remove_card(services: Services, message_id: str) -> str:
     try:
         await services.feishu.delete_message(message_id)
     except FeishuError as error:
-        if error.action in _PASSES:
+        if error.action.may_pass:
             raise
         log.info("withdrawing.not_allowed", message_id=message_id, code=error.code)
     else:
@@ -147,7 +146,7 @@ async def _remove_card(services: Services, message_id: str) -> str:
     try:
         await services.feishu.patch_card(message_id, notice)
     except FeishuError as error:
-        if error.action in _PASSES:
+        if error.action.may_pass:
             raise
         log.warning("withdrawing.impossible", message_id=message_id, code=error.code)
         return "still shown"

@@ -1,4 +1,5 @@
-"""The two languages: which of them is spoken in a text, and the texts that people read in both.
+"""The two languages: which of them a text or a terminal speaks, and the texts that people read in
+both.
 
 These are data: one gettext catalogue for each module and language, beside the module. `texts.py`
 has `texts.en.po` and `texts.zh.po`. The msgid is a key; the msgstr is the text with fields in
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import gettext
 import io
+import os
 import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +46,13 @@ _FRAME = frozenset(
 )
 _FRAME_ZH = frozenset("的了是吗呢吧么啊在有不我你您他她们这那什怎哪谁几请帮把给和就都也要会能被让")
 _FRAME_WEIGHT = 3
+
+
+def terminal_language(environment: Mapping[str, str] = os.environ) -> Language:
+    """Returns that of the locale (POSIX: the first variable that is set)."""
+    names = ("LC_ALL", "LC_MESSAGES", "LANG")
+    locale = next((environment[name] for name in names if environment.get(name)), "")
+    return "zh" if locale.lower().startswith("zh") else "en"
 
 
 def language_of(texts: Iterable[str], names: Iterable[str] = ()) -> Language:

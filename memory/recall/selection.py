@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from memory.context import estimate_tokens
 from memory.models import FormerValue
@@ -393,7 +393,7 @@ def with_former_values(
     words = content_words(question)
 
     def shared_words(one: FormerValue) -> int:
-        return len(words & content_words(f"{one.key.replace('_', ' ')} {_value_text(one.value)}"))
+        return len(words & content_words(f"{one.key.replace('_', ' ')} {value_text(one.value)}"))
 
     best = sorted(former, key=shared_words, reverse=True)[:_MOST]
     lines = [_former_line(one, subject, now) for one in sorted(best, key=lambda one: one.until)]
@@ -403,10 +403,11 @@ def with_former_values(
 
 def _former_line(one: FormerValue, subject: str, now: datetime) -> str:
     span = f"{local_minute(one.since, now)} · " if one.since else ""
-    fact_text = snippet(f"{one.key}: {_value_text(one.value)}", _VALUE_LENGTH)
+    fact_text = snippet(f"{one.key}: {value_text(one.value)}", _VALUE_LENGTH)
     until = local_minute(one.until, now)
     return f"[{span}earlier, until {until}] kept of {snippet(subject, 60)}: {fact_text}"
 
 
-def _value_text(value: Any) -> str:
+def value_text(value: object) -> str:
+    """The value of a fact as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

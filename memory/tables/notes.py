@@ -210,10 +210,6 @@ class NoteStore:
             removed=tuple(row["removed"]),
         )
 
-    async def delete(self, context: AgentMemoryContext, id: str) -> Note:
-        """Deletes a note for good and returns it as it was. Raises `NoteNotFound`."""
-        return _note(await self._call("delete_note", context, {"p_note_id": id}, in_chat=False))
-
     async def share(self, context: AgentMemoryContext, id: str, *, is_shared: bool = True) -> Note:
         """Lets everyone in this chat read the note, or only its owner again."""
         params = {"p_note_id": id, "p_share": is_shared}
@@ -228,12 +224,8 @@ class NoteStore:
         function: str,
         context: AgentMemoryContext,
         params: Mapping[str, object],
-        *,
-        in_chat: bool = True,
     ) -> Any:
-        place = {"p_tenant_key": context.tenant_key}
-        if in_chat:
-            place["p_chat_id"] = context.chat_id
+        place = {"p_tenant_key": context.tenant_key, "p_chat_id": context.chat_id}
         try:
             return await call_as(self._rpc, function, context, **place, **params)
         except (NoteNotFound, NoteInvalid) as exc:

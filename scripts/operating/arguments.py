@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from bot.text.locale import terminal_language
+from bot.text.languages import terminal_language
 
 FINDINGS = 1
 _WIDTH = 80

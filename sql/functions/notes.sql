@@ -374,26 +374,6 @@ begin
 end
 $$;
 
--- Deletes a note for good and returns it as it was.
-create or replace function public.delete_note(
-  p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_note_id text
-) returns jsonb
-language plpgsql security invoker set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_note public.agent_notes;
-begin
-  perform bot_private.require_identity(p_user_id, p_actor_id, p_conversation_id);
-  delete from public.agent_notes n
-  where n.id = p_note_id and n.user_id = p_actor_id and n.tenant_key = p_tenant_key
-  returning * into v_note;
-  if v_note.id is null then
-    raise exception 'no note of this person has this id' using errcode = 'PT410';
-  end if;
-  return bot_private.note_json(v_note);
-end
-$$;
-
 -- Lets everyone in the conversation's chat read the note, or nobody but its owner again.
 create or replace function public.share_note(
   p_conversation_id text, p_user_id text, p_actor_id text, p_tenant_key text, p_chat_id text,

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def bot_options() -> dict[str, str]:
-    return {"FILE_MAX_MB": "1", "FILE_SECONDS": "5"}
+    return {"FILE_MAX_MB": "1"}
 
 
 def send(world: World, who: str, name: str, data: bytes, **more: object) -> str:

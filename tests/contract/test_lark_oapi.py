@@ -250,7 +250,7 @@ ANSWERS: dict[str, tuple[str, str, Callable[[Any], object]]] = {
         "im.v1", "GetMessageResponseBody", lambda data: raw_items(data)
     ),
     "api_im_message_list__resp": ("im.v1", "ListMessageResponseBody", lambda data: raw_items(data)),
-    "api_im_chat_get__resp": ("im.v1", "GetChatResponseBody", lambda data: chat_info("oc", data)),
+    "api_im_chat_get__resp": ("im.v1", "GetChatResponseBody", chat_info),
     "api_im_chat_members__resp": ("im.v1", "GetChatMembersResponseBody", members_of_page),
 }  # fmt: skip
 

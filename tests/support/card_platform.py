@@ -51,7 +51,7 @@ class CardPlatform(FeishuClient):
 
     async def reply(self, message_id: str, **call: Any) -> SentMessage:
         await self._call("reply", message_id=message_id, **call)
-        return SentMessage("om_card", call["chat_id"], "", "", 0)
+        return SentMessage("om_card")
 
     async def stream_text(
         self, card_id: str, element_id: str, content: str, sequence: int, uuid: str

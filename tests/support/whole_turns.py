@@ -175,7 +175,6 @@ async def stage(
         settings |= {
             "embedding_model": "stand-in",
             "embedding_base_url": endpoint.base_url,
-            "recall_vector_weight": 1.0,
         }
     settings = {"summary_after_messages": 2, "history_messages": 4} | settings
     given = Settings(
@@ -194,6 +193,8 @@ async def stage(
         services = await stack.enter_async_context(
             open_services(given, database_url, pool, SharedPace(NoWaiting()))
         )
+        if services.embedder:
+            services.embedder.weight = 1.0
         table = JobTable(pool)
         of_real: Stores = services.manager._stores  # type: ignore[assignment]
         services = replace(

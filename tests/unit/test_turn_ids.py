@@ -53,5 +53,3 @@ def test_an_id_follows_from_the_origin_and_from_all_of_it() -> None:
     ]
     assert one.turn_id == Origin("button", "om_1", "b1").turn_id
     assert one.turn_id not in {other.turn_id for other in others}
-    assert Origin.from_row(one.row()) == one
-    assert Origin.from_row(None) == MESSAGE_ORIGIN

@@ -116,8 +116,6 @@ EVERYBODY = re.compile(
     r"|我们|咱|大家|所有人|全体|全员|全组|群|各位|团队|同事|你们|每个人|小组|@all",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[a-z0-9][a-z0-9'’-]*", re.IGNORECASE)
-_HAN = re.compile(r"[\u3400-\u9fff]+")
 REPEATS = re.compile(
     r"\b(?:every|each|daily|weekly|monthly|weekdays|workdays|nightly|regularly|always|recurring"
     rf"|(?:{WEEKDAY}|morning|evening|night)s)\b"

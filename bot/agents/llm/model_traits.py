@@ -45,14 +45,12 @@ _COLOURS = (
     re.compile(r"purple|violet|magenta|紫", re.IGNORECASE),
 )
 
-# In place of a prefix: there is none, whatever is usual for the model.
-NO_PREFIX = "none"
 _TASK = "Given a question, find what people said before that answers it"
 _BGE = "Represent this sentence for searching relevant passages: "
 _BGE_CHINESE = "为这个句子生成表示以用于检索相关文章："
 
 # By a part of a model's name, of a question and of a passage; the first that fits.
-_USUAL = (
+_USUAL_PREFIXES = (
     ("e5-mistral", f"Instruct: {_TASK}\nQuery: ", ""),
     ("e5-large-instruct", f"Instruct: {_TASK}\nQuery: ", ""),
     (LOCAL_EMBEDDINGS, "", ""),  # its server puts them in front itself
@@ -149,23 +147,19 @@ class EmbeddingInputs:
 
 
 def inputs_of(settings: Settings) -> EmbeddingInputs:
-    """Those of the settings; a prefix that is not set is the usual one of the model."""
+    """Those of the model of the settings."""
     model = settings.embedding_model
-    question, passage = _usual(model)
+    question, passage = _usual_prefixes(model)
     is_local = model.lower() == LOCAL_EMBEDDINGS
     return EmbeddingInputs(
         f"{model}-query" if is_local else model,
         f"{model}-passage" if is_local else model,
-        _set_or_usual(settings.embedding_query_prefix, question),
-        _set_or_usual(settings.embedding_passage_prefix, passage),
+        question,
+        passage,
     )
 
 
-def _set_or_usual(prefix: str, usual: str) -> str:
-    return "" if prefix.strip() == NO_PREFIX else prefix or usual
-
-
-def _usual(model: str) -> tuple[str, str]:
+def _usual_prefixes(model: str) -> tuple[str, str]:
     name = model.lower()
-    prefixes = ((question, passage) for part, question, passage in _USUAL if part in name)
+    prefixes = ((question, passage) for part, question, passage in _USUAL_PREFIXES if part in name)
     return next(prefixes, ("", ""))

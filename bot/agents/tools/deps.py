@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from bot.agents.authority.rules import AskerExchange
 from bot.agents.prompts.prompt import Ended, PendingAction, Prompt
@@ -13,14 +13,13 @@ from bot.agents.running_turns import OnProgress, Spent
 from bot.agents.tool_types import NO_TOOLS, Toolbox
 from bot.feishu.user_scopes import AccessNeeds
 from memory.models import QuestionEmbedding
-from memory.recall.passages import Passage
+from memory.recall.passages import Passage, RecallScope
 from memory.recall.selection import RenderedPassages
 from memory.scope import AgentMemoryContext
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
 from memory.tables.timers import TimerStore
 
-RecallScope = Literal["thread", "chat", "everywhere"]
 Recall = Callable[
     [AgentMemoryContext, str, RecallScope, int, str, datetime], Awaitable[RenderedPassages]
 ]

@@ -14,13 +14,13 @@ from bot.agents.running_turns import note_sources
 from bot.agents.tool_types import Tool, ToolFailed, ToolOutcome, tool
 from bot.agents.tools import note_texts
 from bot.agents.tools.confirming import SHARE_NOTE, wait_for_confirmation
-from bot.agents.tools.deps import RecallScope, ToolDeps
+from bot.agents.tools.deps import ToolDeps
 from bot.agents.tools.note_texts import WORDING
 from bot.text.follow_ups import MOST_COLUMNS, questions_of
 from memory.errors import NoteNotFound
 from memory.models import Scope
 from memory.recall.changes import replaced_facts
-from memory.recall.passages import usual_scope
+from memory.recall.passages import RecallScope, usual_scope
 from memory.scope import is_document_chat
 from memory.tables.items import ChangedItem
 from memory.tables.notes import Note, note_id, note_source

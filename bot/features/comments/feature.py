@@ -14,7 +14,7 @@ import structlog
 from bot.agents.manager import AgentAnswer, ModelUnavailable
 from bot.agents.prompts.tool_context import with_shown
 from bot.agents.running_turns import note_sources, noting_sources
-from bot.answering.prompt_history import Scene, build_prompt
+from bot.answering.prompt_history import PromptMaterial, Scene, build_prompt
 from bot.answering.request_chat import chat_of
 from bot.answering.request_rate import rate_notice, within_rate
 from bot.answering.texts import apology
@@ -56,6 +56,7 @@ from bot.text.languages import Catalogue, Language, last_own_language
 from bot.text.roster import Person
 from memory.errors import StoreUnavailable
 from memory.models import (
+    ENDED_STATES,
     MESSAGE_ORIGIN,
     OpenTurn,
     StoredCard,
@@ -68,7 +69,6 @@ from memory.scope import MAIN_ROOT, AgentMemoryContext, FeishuPerson, document_c
 
 log = structlog.get_logger()
 TOOLS = frozenset({"read_working_memory", "update_working_memory", "forget_fact", "read_document"})
-_OVER = ("sent", "failed", "cancelled")
 _OWNER = (
     "This question stands in a comment of a Feishu document, and everybody who can open that reads"
     " your answer. Answer in a few sentences of plain text without Markdown. Use the document"
@@ -269,7 +269,7 @@ async def _answer(
         history_limit=services.settings.history_messages,
         decision=decision_args(message, decision),
     )
-    if open_turn.state in _OVER:
+    if open_turn.state in ENDED_STATES:
         log.info("turn", turn_id=comment.id, outcome="duplicate", attempt=open_turn.attempts)
         return
     reply, means = open_turn.reply, open_turn.means
@@ -349,10 +349,11 @@ async def _make_answer(
             transcript="\n".join(
                 lines_of(comment.thread, comment.asking_reply, comment.names, comment.bot.open_id)
             ),
-            recalled="",
             budget_tokens=services.settings.history_token_budget,
             calibration=services.meter.calibration,
-            material=await material_of(document, comment.notice.place, comment.thread),
+            material=PromptMaterial(
+                await material_of(document, comment.notice.place, comment.thread)
+            ),
         )
         try:
             with timed_stage("model"):

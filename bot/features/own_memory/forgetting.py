@@ -41,6 +41,7 @@ from bot.text.languages import Language, join_list
 from bot.text.roster import Person
 from bot.text.slash_commands import means_everything, means_thread
 from memory.models import apology_outcome
+from memory.recall.selection import value_text
 from memory.receipts import Copy, Receipt, ReceiptStore, new_salt
 from memory.scope import MAIN_ROOT
 from memory.tables.cards import Click, NewButton, PressResult, new_button_id
@@ -232,7 +233,7 @@ async def _find_candidates(
     """What is meant of the sender's own, surely meant first, and who else said such a thing."""
     candidates = []
     for item in await _own_items(services, command_turn):
-        fits = match(words, f"{item.key}: {texts.value_text(item.value)}")
+        fits = match(words, f"{item.key}: {value_text(item.value)}")
         which = {"kind": item.kind, "id": item.id, "key": item.key}
         candidates.append(
             ForgetCandidate(

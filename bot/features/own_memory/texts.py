@@ -90,11 +90,6 @@ def deletion_counts(counts: ForgottenCounts, language: Language) -> str:
     return say("deleted-counts", language, counts=join_list(each, language))
 
 
-def value_text(value: object) -> str:
-    """A value as text, to be searched."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _entry(number: int, item: Item, viewer: Viewer) -> str:
     since_text = say("since", viewer.language, when=_when(item.at, viewer))
     parts = (_kind(item, viewer), since_text, _place(item, viewer), _seen_by(item, viewer.language))

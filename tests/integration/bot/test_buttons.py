@@ -402,7 +402,7 @@ class Sent:
 
     async def reply(self, message_id: str, *, uuid: str, content: str, **_: object) -> SentMessage:
         self.replies.append((message_id, uuid, content))
-        return SentMessage(f"om_{uuid[:20]}", "", "", "", 0)
+        return SentMessage(f"om_{uuid[:20]}")
 
 
 @dataclass
@@ -441,10 +441,7 @@ def pressed(button: NewButton, card: str, presser: AgentMemoryContext) -> CardAc
         event_id=made.event_id,
         operator_open_id=made.operator_id,
         tenant_key=made.tenant_key,
-        token="c-1",
         value={"b": button.id},
-        tag="button",
-        name="",
         open_message_id=card,
         open_chat_id=made.chat_id,
         create_time_ms=1_800_000_000_000,
@@ -660,7 +657,7 @@ async def test_it_is_confirmed_once_and_only_by_who_pressed(
 async def test_what_cannot_be_done_after_all_is_said(asked_by_a_model: Asked, group: Group) -> None:
     notes, bob = NoteStore(asked_by_a_model.worker.rpc), group.turn("bob")
     for note in await notes.list(bob):
-        await notes.delete(bob, note.id)
+        await asked_by_a_model.worker.store.items.forget(bob, "note", note.id)
 
     await asked_by_a_model.press(0, bob)
 

@@ -139,7 +139,6 @@ async def test_an_unknown_id_is_not_found_by_any_operation(notes: NoteStore, gro
     for attempt in (
         notes.get(alice, "note_none"),
         notes.update(alice, "note_none", title="x"),
-        notes.delete(alice, "note_none"),
         notes.share(alice, "note_none"),
     ):
         with pytest.raises(NoteNotFound):
@@ -152,7 +151,9 @@ async def test_a_deleted_note_is_gone_from_list_and_registry(
     alice = await _speak(memory, group.turn())
     made = await notes.create(alice, title="Pasta")
 
-    assert (await notes.delete(alice, made.id)).title == "Pasta"
+    forgotten = await memory.items.forget(alice, "note", made.id)
+    assert forgotten
+    assert forgotten.key == "Pasta"
 
     assert await notes.list(alice) == ()
     assert await notes.registry(alice) == ()
@@ -217,7 +218,7 @@ async def test_a_list_can_be_narrowed_by_tags_and_is_in_order_of_creation(
 
 
 async def test_a_note_is_read_where_it_was_written_and_changed_by_its_author(
-    notes: NoteStore, group: Group
+    notes: NoteStore, memory: MemoryStore, group: Group
 ) -> None:
     alice, bob = group.turn("alice"), group.turn("bob")
     made = await notes.create(alice, title="Agenda")
@@ -225,9 +226,9 @@ async def test_a_note_is_read_where_it_was_written_and_changed_by_its_author(
     assert (await notes.get(bob, made.id)).user_id == group.person("alice")
     assert _titles(await notes.search(bob, "agenda")) == ["Agenda"]
     assert await notes.list(bob) == ()
-    for attempt in (notes.update(bob, made.id, title="Mine now"), notes.delete(bob, made.id)):
-        with pytest.raises(NoteNotFound):
-            await attempt
+    with pytest.raises(NoteNotFound):
+        await notes.update(bob, made.id, title="Mine now")
+    assert await memory.items.forget(bob, "note", made.id) is None
 
 
 @pytest.mark.parametrize("elsewhere", ["another chat", "p2p", "another tenant", "p2p of another"])
@@ -262,7 +263,7 @@ async def test_a_note_belongs_to_who_asked_for_it_whomever_they_mentioned(
 
 
 async def test_a_shared_note_is_read_in_that_chat_and_changed_by_nobody_else(
-    notes: NoteStore, group: Group
+    notes: NoteStore, memory: MemoryStore, group: Group
 ) -> None:
     alice, bob = group.turn("alice"), group.turn("bob")
     made = await notes.create(alice, title="Agenda")
@@ -272,9 +273,9 @@ async def test_a_shared_note_is_read_in_that_chat_and_changed_by_nobody_else(
     assert _titles(await notes.list(bob)) == ["Agenda"]
     assert _titles(await notes.search(bob, "agenda")) == ["Agenda"]
     assert await notes.list(group.turn("bob", chat="elsewhere")) == ()
-    for attempt in (notes.update(bob, made.id, title="Mine"), notes.delete(bob, made.id)):
-        with pytest.raises(NoteNotFound):
-            await attempt
+    with pytest.raises(NoteNotFound):
+        await notes.update(bob, made.id, title="Mine")
+    assert await memory.items.forget(bob, "note", made.id) is None
 
     await notes.share(alice, made.id, is_shared=False)
     assert await notes.list(bob) == ()
@@ -365,7 +366,7 @@ async def test_the_order_that_a_card_showed_last_is_kept_until_another_is_shown(
     for calls in ((), ({"name": "create_note", "result": 'the word "shown"'},)):
         await _answer(memory, alice, group.message(f"later {len(calls)}"), *calls)
     assert await shown() == {"A": 2, "B": None, "C": 1}
-    await notes.delete(alice, c.id)
+    await memory.items.forget(alice, "note", c.id)
     assert await shown() == {"A": 2, "B": None}, "the card still numbers it so"
     await _answer(memory, alice, group.message("again"), {"name": "list_notes", "shown": [b.id]})
     assert await shown() == {"A": None, "B": 1}

@@ -114,7 +114,6 @@ CALLS = {
     "get_note": "get_note(%(thread)s, %(me)s, %(me)s, %(tenant)s, %(chat)s, %(id)s)",
     "update_note": "update_note(%(thread)s, %(me)s, %(me)s, %(tenant)s, %(chat)s, %(id)s, 'x',"
     " null, '[]', '[]')",
-    "delete_note": "delete_note(%(thread)s, %(me)s, %(me)s, %(tenant)s, %(id)s)",
     "share_note": "share_note(%(thread)s, %(me)s, %(me)s, %(tenant)s, %(chat)s, %(id)s, true)",
     "press_button": "press_button(%(id)s, %(chat)s, 'om_card', %(me)s, %(tenant)s, 'event', false)",
     "running_turns": "running_turns(%(thread)s, %(me)s, %(me)s, %(tenant)s, %(id)s)",

@@ -57,7 +57,7 @@ class Chat(CardPlatform):
 
     async def send(self, receive_id: str, receive_id_type: str, **call: Any) -> SentMessage:
         await self._call("send", receive_id=receive_id, receive_id_type=receive_id_type, **call)
-        return SentMessage("om_card", receive_id, "", "", 0)
+        return SentMessage("om_card")
 
     async def list_messages(self, *_: Any, **__: Any) -> list[RawMessage]:
         if self.refuses:

@@ -160,8 +160,8 @@ async def test_a_calendar_of_which_feishu_does_not_say_more_is_private(
     scene: AgendaScene, calendar: dict[str, str]
 ) -> None:
     class Silent:
-        async def call(self, *_: object, **__: object) -> dict[str, object]:
-            return {"data": {"calendars": [{"calendar": calendar, "user_id": "ou_bob"}]}}
+        async def call_as(self, *_: object) -> dict[str, object]:
+            return {"calendars": [{"calendar": calendar, "user_id": "ou_bob"}]}
 
     calls = CalendarCalls(cast(Any, Silent()), SharedPace())
     assert not await calls.shows_times("ou_bob", "u-alice")

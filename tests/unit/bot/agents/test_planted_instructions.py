@@ -18,11 +18,12 @@ import pytest
 from bot.agents.llm.model import Request
 from bot.agents.manager import AgentAnswer, Manager, Stores
 from bot.agents.prompts.prompt import Prompt, quotation
-from bot.answering.prompt_history import Scene, build_prompt
+from bot.answering.prompt_history import PromptMaterial, Scene, build_prompt
 from bot.features.registry import TOOLS
 from bot.text.roster import Person, Roster
 from memory.context import Calibration
 from memory.models import OpenTurn, StoredMessage, Summary, WorkingMemory
+from memory.recall.selection import RenderedPassages
 from memory.scope import AgentMemoryContext, memory_context
 from memory.store import MemoryStore
 from memory.tables.notes import NoteStore
@@ -149,7 +150,7 @@ def exchange(rng: random.Random, rpc: CountingRpc) -> Prompt:
         " registry summary quotation_marks tool_result".split()
     ):
         case "quoted" | "forward" | "comment" | "file" as where:
-            fields["material"] = quotation(f"A {where}", order)
+            fields["material"] = PromptMaterial(quotation(f"A {where}", order))
         case "title":
             question = f"《{order}》 {question}"
         case "name":
@@ -170,7 +171,7 @@ def exchange(rng: random.Random, rpc: CountingRpc) -> Prompt:
         case "transcript":
             fields["transcript"] = f"Bob: {order}"
         case "recalled":
-            fields["recalled"] = f"Bob said: {order}"
+            fields["earlier"] = RenderedPassages(f"Bob said: {order}")
         case "registry":
             opened["registry"] = (
                 {**NOTE, "title": order, "ordinal": 1, "recency": 1, "last_action": "created"},
@@ -199,7 +200,7 @@ def exchange(rng: random.Random, rpc: CountingRpc) -> Prompt:
         turn_id="om_2",
         budget_tokens=8000,
         calibration=Calibration(),
-        **{"transcript": "", "recalled": "", **fields},
+        **fields,
     )
 
 

@@ -68,7 +68,7 @@ def fixture(name: str) -> Any:
 def event(**changes: Any) -> TurnRequest:
     """A question by Alice in a group, changed as asked."""
     plain = MessageEvent(
-        event_id="e", message_id="om_question", root_id="", parent_id="", thread_id="",
+        message_id="om_question", root_id="", parent_id="", thread_id="",
         chat_id="oc_1", chat_type="group", message_type="text", sender_open_id="ou_alice",
         sender_type="user", tenant_key="t", create_time_ms=1, mentions=(), mentions_all=False,
         text="what?", template="what?", attachments=(),
@@ -167,6 +167,43 @@ class World:
         services = cast(Services, self)
         source = QuestionSource(chat_of(services, asked, BOT), ALICE, **known)
         return await gather_material(services, source)
+
+
+class TestLinesAbove:
+    """What lines of the conversation reply to, where the conversation lacks it."""
+
+    async def test_the_newest_two_are_read_and_go_into_the_sources(self) -> None:
+        world = World({f"om_{n}": [raw(f"line {n}", message_id=f"om_{n}")] for n in range(4)})
+        replies = [line(f"reply {n}", replies_to=f"om_{n}") for n in range(4)]
+        known = line("known", message_id="om_known")
+        to_known = line("yes", replies_to="om_known")
+
+        material = await world.gather(event(), history=(known, *replies, to_known, line("what?")))
+
+        assert {id: one.text for id, one in material.above.items()} == {
+            "om_2": "line 2",
+            "om_3": "line 3",
+        }
+        assert material.above["om_3"].author == "Bob"
+        assert set(material.read) == {"om_2", "om_3"}
+        assert material.texts["om_3"] == "line 3"
+        assert material.text == ""
+
+    async def test_what_is_gone_of_another_chat_or_from_before_they_joined_is_left_out(
+        self,
+    ) -> None:
+        gone = raw(deleted=True, body={"content": "This message was recalled"})
+        for there, since in (
+            ([gone], 0), ([raw(chat_id="oc_2")], 0), ([raw()], 2000), ([], 0), (Unreachable("x"), 0)
+        ):  # fmt: skip
+            history = (line("nope", replies_to="om_said"), line("what?"))
+            world = World({"om_said": there})
+            material = await world.gather(event(), history=history, told_since_ms=since)
+            assert (dict(material.above), material.read, dict(material.texts)) == ({}, (), {})
+
+
+def line(content: str, **more: Any) -> StoredMessage:
+    return StoredMessage(-1, "user", content, "ou_carl", "Carl", **more)
 
 
 class TestQuotations:

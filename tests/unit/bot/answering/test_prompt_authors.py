@@ -23,7 +23,7 @@ from bot.agents.prompts.prompt import (
     quotation,
     without_knowledge,
 )
-from bot.answering.prompt_history import Scene, build_prompt
+from bot.answering.prompt_history import PromptMaterial, Scene, build_prompt
 from bot.answering.recall import rendered_earlier
 from bot.listening.transcript import MessageRecord, newest_lines
 from bot.people.people_directory import Names, NameSources
@@ -219,10 +219,10 @@ def prompt_of(
                 name=lambda one: one.author if one.ours else people.label(one.author_id),
             )
         ),
-        recalled=rendered_earlier(passages, context, NOW, people.known, people.label).text,
+        earlier=rendered_earlier(passages, context, NOW, people.known, people.label),
         budget_tokens=100_000,
         calibration=Calibration(),
-        material=quotation("Quoted message of Alice", hostile),
+        material=PromptMaterial(quotation("Quoted message of Alice", hostile)),
     )
     messages = [str(one["content"]) for one in manager_messages(prompt, with_tools=True)[1:]]
     assert messages[-1].startswith(f"{KNOWN_HEADING}\n"), "the known stands first, at the margin"

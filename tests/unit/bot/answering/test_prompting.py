@@ -15,6 +15,7 @@ from bot.agents.prompts.tool_context import HEADING
 from bot.answering.prompt_history import Scene, build_prompt
 from memory.context import MESSAGE_OVERHEAD, REPLY_OVERHEAD, Calibration, estimate_tokens
 from memory.models import GroupFact, OpenTurn, StoredMessage, Summary, WorkingMemory
+from memory.recall.selection import RenderedPassages
 from memory.scope import memory_context
 
 WORDS = [
@@ -100,7 +101,7 @@ def test_what_is_sent_is_within_the_budget(seed: int) -> None:
             context=CONTEXT,
             turn_id="om_2",
             transcript=lines(rng, 60),
-            recalled=lines(rng, 20),
+            earlier=RenderedPassages(lines(rng, 20)),
             budget_tokens=budget,
             calibration=calibration,
         )
@@ -135,8 +136,6 @@ def test_a_working_memory_that_is_too_long_keeps_whole_keys_and_says_so() -> Non
         SCENE,
         context=CONTEXT,
         turn_id="om_2",
-        transcript="",
-        recalled="",
         budget_tokens=2000,
         calibration=Calibration(),
     )
@@ -183,8 +182,6 @@ def prompted(turn: OpenTurn, *, budget: int = 6000, scene: Scene = SCENE) -> Pro
         scene,
         context=CONTEXT,
         turn_id="om_2",
-        transcript="",
-        recalled="",
         budget_tokens=budget,
         calibration=Calibration(),
     )

@@ -135,13 +135,7 @@ def test_calls_are_counted_by_api_as_feishu_counts_them(feishu):
 def test_a_reply_sends_the_documented_request_and_gives_the_sent_message(feishu):
     feishu.answers("POST", REPLY, stored_answer("api_im_message_reply__resp"))
     sent = feishu.reply()
-    assert sent == SentMessage(
-        message_id="om_dc13264520392913993dd051dba21dcf",
-        chat_id="oc_5ad11d72b830411d72b836c20",
-        thread_id="omt_d4be107c616a",
-        root_id="om_40eb06e7b84dc71c03e009ad3c754195",
-        create_time_ms=1615380573411,
-    )
+    assert sent == SentMessage("om_dc13264520392913993dd051dba21dcf")
     (request,) = feishu.sent()
     assert request.headers["Authorization"] == "Bearer t-1"
     assert request.headers["Content-Type"] == "application/json; charset=utf-8"
@@ -316,9 +310,7 @@ def test_a_chat_says_what_kind_it_is(feishu):
     url = "/open-apis/im/v1/chats/oc_1"
     feishu.answers("GET", url, stored_answer("api_im_chat_get__resp"))
     info = feishu.run(lambda client: client.chat_info("oc_1"))
-    assert info == ChatInfo(
-        "oc_1", "测试群名称", "group", "chat", ("ou_9204a37300b3700d61effaa439f34295",)
-    )
+    assert info == ChatInfo("测试群名称", "group", "chat", ("ou_9204a37300b3700d61effaa439f34295",))
 
 
 MEMBERS = "/open-apis/im/v1/chats/oc_1/members"

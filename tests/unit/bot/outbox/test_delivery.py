@@ -37,7 +37,7 @@ class Sent:
 
     async def send(self, to: str, kind: str, *, msg_type: str, content: str, uuid: str) -> Any:
         id = self._answer("p2p", (to, kind, msg_type, uuid))
-        return SentMessage(id, "oc_alone", "", "", 0)
+        return SentMessage(id)
 
 
 async def shown(sent: Sent, target: Aside, content: str = "psst") -> Delivered:

@@ -40,7 +40,7 @@ class Group:
         if self.refusals:
             raise self.refusals.pop(0)
         self.shown.append(json.dumps(json.loads(content), ensure_ascii=False))
-        return SentMessage("om_1", to, "", "", 0)
+        return SentMessage("om_1")
 
 
 async def sent(group: Group, content: str) -> str:

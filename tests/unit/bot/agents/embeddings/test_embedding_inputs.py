@@ -41,14 +41,6 @@ def test_a_model_is_asked_as_it_was_trained(
     assert (inputs.question_model, inputs.passage_model) == (model, model)
 
 
-def test_settings_come_before_what_is_usual(environment: pytest.MonkeyPatch) -> None:
-    environment.setenv("EMBEDDING_QUERY_PREFIX", "ask: ")
-    environment.setenv("EMBEDDING_PASSAGE_PREFIX", "none")
-    inputs = inputs_of(of_model(environment, "e5-base"))
-
-    assert (inputs.question("van?"), inputs.passage("van?")) == ("ask: van?", "van?")
-
-
 def test_the_local_server_tells_questions_apart_by_the_models_name(
     environment: pytest.MonkeyPatch,
 ) -> None:

@@ -117,8 +117,6 @@ def test_a_costly_vocabulary_gets_less_history_within_the_same_budget() -> None:
             scene,
             context=context,
             turn_id="om_2",
-            transcript="",
-            recalled="",
             budget_tokens=2000,
             calibration=calibration,
         )
