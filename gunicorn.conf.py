@@ -72,11 +72,13 @@ def post_fork(server, worker):
 
 
 def post_worker_init(worker):
-    """The application is loaded. The first web process says what it finds wrong."""
-    if worker.age == 1:
-        checks = getattr(worker.wsgi, "extensions", {}).get("health")
-        if checks:  # what else is served has none
+    """The application is loaded. The first web process says what it finds wrong; each watches."""
+    if checks := getattr(worker.wsgi, "extensions", {}).get(
+        "health"
+    ):  # what else is served has none
+        if worker.age == 1:
             threading.Thread(target=checks.say_at_start, name="start", daemon=True).start()
+        threading.Thread(target=checks.watch, name="watch", daemon=True).start()
     gc.collect()
     gc.freeze()  # what is loaded stays; looking through it again would hold up requests
     if plan.is_supervised():

@@ -21,8 +21,9 @@ import psycopg
 from bot.operations.startup_checks import exit_with_sentence
 from bot.queue.connections import OfATrial, check_database, running_database
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load_existing, read
+from memory import migrations
 from scripts.operating import dumps
-from scripts.operating.arguments import parser, run_script
+from scripts.operating.arguments import in_language, parser, run_script
 from scripts.operating.words import counted
 
 
@@ -38,9 +39,11 @@ def main() -> int:
         dumps.save(url, file)
         rows = dumps.tables(url)
     except (dumps.DumpFailed, psycopg.Error) as exc:
-        print(f"backup: {exc}", file=sys.stderr)
+        print(f"backup: {said(exc)}", file=sys.stderr)
         return EXIT_STATUS
-    print(f"{file}: about {counted(sum(rows.values()), 'row')} of {counted(len(rows), 'table')}")
+    total, filled = sum(rows.values()), len(rows)
+    en = f"{file}: about {counted(total, 'row')} of {counted(filled, 'table')}"
+    print(in_language(en, f"{file}：{filled} 张表，约 {total} 行"))
     return 0
 
 
@@ -49,7 +52,9 @@ def require_one_database(settings: Settings) -> None:
     if settings.supabase_url and not settings.database_url:
         raise SettingsError(
             "SUPABASE_URL is set and DATABASE_URL is not: set DATABASE_URL to the connection "
-            "string of that project, whose database holds the memory."
+            "string of that project, whose database holds the memory.",
+            "设置了 SUPABASE_URL 而没有设置 DATABASE_URL：请把 DATABASE_URL 设为该项目的连接串，"
+            "记忆就存放在它的数据库中。",
         )
 
 
@@ -59,6 +64,12 @@ def database_with_memory(settings: Settings) -> str:
     with suppress(OfATrial):
         check_database(settings)
     return running_database(settings)
+
+
+def said(failure: dumps.DumpFailed | psycopg.Error | migrations.MigrationFailed) -> str:
+    """Why nothing was kept or restored, in the language of the terminal."""
+    zh = failure.zh if isinstance(failure, dumps.DumpFailed) else ""
+    return in_language(str(failure), zh or str(failure))
 
 
 def _arguments() -> argparse.Namespace:

@@ -11,19 +11,15 @@ import difflib
 import importlib
 import pkgutil
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
 import scripts
-from scripts.operating.arguments import run_script
+from scripts.operating.arguments import fitted, in_help, in_language, run_script, wrapped
 
 _WIDTH = 80
-_USAGE = """usage: bot COMMAND [OPTION …]
-
-Runs the bot, sets it up, looks after it. bot COMMAND --help says more.
-"""
+_PURPOSE = "Runs the bot, sets it up, looks after it. bot COMMAND --help says more."
 _LATER = """
 Examples:
   scripts/bot setup                 connect a Feishu app by a scan
@@ -65,7 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(_unknown(name, found, known))
         return _EXIT_STATUS
     if found[0].name == "start" and {"-h", "--help"} & {*rest}:
-        sys.stdout.write(f"usage: bot start [GUNICORN ARGUMENTS]\n\n{found[0].summary}\n")
+        sys.stdout.write(
+            f"{in_help('usage: ')}bot start [GUNICORN ARGUMENTS]\n\n{found[0].summary}\n"
+        )
         return 0
     run = _main_of(found[0])
     sys.argv = [found[0].name, *rest]
@@ -93,18 +91,25 @@ def help_text(known: Sequence[ShellCommand]) -> str:
     wide = max(len(one.name) for one in known) + 4
     lines = []
     for one in known:
-        body = textwrap.wrap(one.summary, _WIDTH - wide)
+        body = wrapped(one.summary, _WIDTH - wide)
         lines.append(f"  {one.name:<{wide - 2}}{body[0]}")
         lines += [" " * wide + line for line in body[1:]]
-    return "\n".join([_USAGE, "Commands:", *lines, _LATER])
+    usage = f"{in_help('usage: ')}bot COMMAND [OPTION …]\n\n{in_help(_PURPOSE)}\n"
+    return "\n".join([usage, in_help("Commands:"), *lines, "", fitted(_LATER), ""])
 
 
 def _unknown(name: str, found: Sequence[ShellCommand], known: Sequence[ShellCommand]) -> str:
     if found:
-        return f"bot: {name} is cut too short: {', '.join(one.name for one in found)}\n"
+        names = ", ".join(one.name for one in found)
+        return in_language(
+            f"bot: {name} is cut too short: {names}\n", f"bot：{name} 太短，可能是：{names}\n"
+        )
     near = difflib.get_close_matches(name, [one.name for one in known], n=1)
-    hint = f" Was {near[0]} meant?" if near else ""
-    return f"bot: there is no command {name!r}.{hint} bot --help lists them.\n"
+    hint, hint_zh = (f" Was {near[0]} meant?", f"是 {near[0]} 吗？") if near else ("", "")
+    return in_language(
+        f"bot: there is no command {name!r}.{hint} bot --help lists them.\n",
+        f"bot：没有命令 {name!r}。{hint_zh}bot --help 会列出所有命令。\n",
+    )
 
 
 def _main_of(command: ShellCommand) -> Callable[[], int]:
@@ -120,8 +125,11 @@ def _summary(module: str) -> str:
     source = getattr(spec.loader, "get_source", None) if spec else None
     tree = ast.parse(source(module) if source else "")
     runs = any(isinstance(one, ast.FunctionDef) and one.name == "main" for one in tree.body)
-    text = " ".join((ast.get_docstring(tree) or "").partition("\n\n")[0].split())
-    return text.partition(". ")[0].rstrip(".") + "." if runs and text else ""
+    text = in_help(" ".join((ast.get_docstring(tree) or "").partition("\n\n")[0].split()))
+    if not runs or not text:
+        return ""
+    stop = "." if text.isascii() else "。"
+    return text.partition(". " if stop == "." else stop)[0].rstrip(stop) + stop
 
 
 if __name__ == "__main__":

@@ -229,10 +229,14 @@ def _show(desk: OperatorDesk, outcome: CheckResult, screen: Screen, *, messages:
     """How it is, what is wrong, and then everything that was looked at."""
     _say_verdicts(screen, outcome)
     if outcome.findings:
-        findings = [(f.check, f.where, f.problem, f.next_step) for f in outcome.findings]
+        said = screen.said
+        findings = [
+            (said(f.check), f.where, said(f.problem), said(f.next_step)) for f in outcome.findings
+        ]
         screen.table("Findings", ("check", "where", "what", "next step"), findings)
     if outcome.skipped:
-        screen.table("Not checked", ("check", "why"), outcome.skipped.items())
+        skipped = [(screen.said(check), screen.said(why)) for check, why in outcome.skipped.items()]
+        screen.table("Not checked", ("check", "why"), skipped)
     columns: Sequence[str] = _CONVERSATION if screen.is_terminal else _CONVERSATION_WHOLE
     screen.table(
         "Conversations (Q question, A card, … pending, x failed)",
@@ -246,16 +250,28 @@ def _show(desk: OperatorDesk, outcome: CheckResult, screen: Screen, *, messages:
             known = _addressed(desk, rows)
             cells = [_message_cells(desk, row, columns, known) for row in rows]
             screen.table(title, columns, cells)
+    rls_off = screen.said("RLS is off")
     screen.table(
         "Tables",
         ("table", "rows", "24 h", "7 d", "size", "policies"),
         [
-            (t.table, t.rows, t.day, t.week, _size(t.bytes), t.policies if t.rls else "RLS is off")
+            (
+                t.table,
+                t.rows,
+                t.day,
+                t.week,
+                _size(t.bytes),
+                t.policies if t.rls else rls_off,
+            )
             for t in outcome.tables
         ],
     )
     for one in outcome.withheld:
-        screen.say(f"shown to nobody: {counted(one.rows, 'row')} of {one.table}: {one.problem}")
+        withheld = Sentence(
+            f"shown to nobody: {counted(one.rows, 'row')} of {one.table}: {one.problem}",
+            f"不向任何人显示：{one.table} 的 {one.rows} 行，{screen.said(one.problem)}",
+        )
+        screen.say(withheld.said(screen.language))
 
 
 def _say_verdicts(screen: Screen, outcome: CheckResult) -> None:

@@ -48,12 +48,12 @@ async def _list(given: argparse.Namespace) -> int:
     answered = sum(bool(row["respond"]) for row in decisions)
     screen.verdict("decisions", _verdict(len(decisions), answered), good=True)
     columns = _SHOWN if screen.is_terminal else _COLUMNS
-    rows = [_cells(row, desk, columns) for row in reversed(decisions)]
+    rows = [_cells(row, desk, screen, columns) for row in reversed(decisions)]
     screen.table("Decisions", columns, rows)
     screen.table(
         "By reason",
         ("reason", "answered", "count"),
-        [(reason, _yes(respond), n) for (reason, respond), n in counts.most_common()],
+        [(reason, screen.said(_yes(respond)), n) for (reason, respond), n in counts.most_common()],
     )
     return 0
 
@@ -71,13 +71,15 @@ def _verdict(total: int, answered: int) -> Sentence:
     )
 
 
-def _cells(row: Mapping[str, Any], desk: OperatorDesk, columns: Sequence[str]) -> Sequence[object]:
+def _cells(
+    row: Mapping[str, Any], desk: OperatorDesk, screen: Screen, columns: Sequence[str]
+) -> Sequence[object]:
     since = row["since_bot_ms"]
     cells: dict[str, object] = {
         "time": desk.shown(row["created_at"], timespec="seconds"),
         "chat": row["chat_id"],
         "message": row["message_id"],
-        "answered": _yes(row["respond"]),
+        "answered": screen.said(_yes(row["respond"])),
         "reason": row["reason"],
         "tier": row["tier"],
         "cue": row["cue"],

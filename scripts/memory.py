@@ -33,7 +33,14 @@ from bot.queue.operator_actions import Forgotten
 from bot.settings import EXIT_STATUS, load_existing
 from memory.errors import AuthUsersError
 from memory.scope import own_context
-from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
+from scripts.operating.arguments import (
+    FINDINGS,
+    add_language,
+    in_language,
+    language,
+    parser,
+    run_script,
+)
 from scripts.operating.console import Screen, print_json, progress, run
 from scripts.operating.desk import OperatorDesk, open_desk, person_meant
 from scripts.operating.memory_commands import (
@@ -61,7 +68,11 @@ Work = Callable[[OperatorDesk, argparse.Namespace], Awaitable[int]]
 
 
 class NotClear(Exception):
-    """The arguments leave open what is meant; the message says what to give."""
+    """The arguments leave open what is meant; the message says what to give, `zh` in Chinese."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.zh = zh
 
 
 def main() -> int:
@@ -140,7 +151,8 @@ async def _work(given: argparse.Namespace) -> int:
                 given.person = await person_meant(desk, given.person, given.tenant)
             return await work[given.command](desk, given)
     except (NotClear, NothingToFold, NothingToEmbedWith, AuthUsersError) as exc:
-        print(f"memory {given.command}: {exc}", file=sys.stderr)
+        said = in_language(str(exc), getattr(exc, "zh", str(exc)), getattr(given, "lang", None))
+        print(f"memory {given.command}: {said}", file=sys.stderr)
         return EXIT_STATUS
 
 
@@ -156,17 +168,32 @@ def _is_conversation(given: str) -> bool:
 
 def _require_target(given: argparse.Namespace) -> None:
     if not given.person and not given.conversation:
-        raise NotClear("give --person ou_…, or --conversation feishu:oc_…:om_…, or both")
+        raise NotClear(
+            "give --person ou_…, or --conversation feishu:oc_…:om_…, or both",
+            "请给出 --person ou_… 或 --conversation feishu:oc_…:om_…，也可以都给",
+        )
     if given.conversation and not _is_conversation(given.conversation):
-        raise NotClear(f"{given.conversation!r} is no conversation: it is feishu:oc_…:om_…")
+        raise NotClear(
+            f"{given.conversation!r} is no conversation: it is feishu:oc_…:om_…",
+            f"{given.conversation!r} 不是对话：格式为 feishu:oc_…:om_…",
+        )
     if given.command == "set":
         given.patch = _patch(sys.stdin.read() if given.patch == "-" else given.patch)
     if given.command == "export" and (not given.person or given.conversation):
-        raise NotClear("an export is about one person: give --person ou_… alone")
+        raise NotClear(
+            "an export is about one person: give --person ou_… alone",
+            "导出只针对一个人：请只给 --person ou_…",
+        )
     if given.command == "summarise" and not given.conversation:
-        raise NotClear("a summary is of one conversation: give --conversation feishu:oc_…:om_…")
+        raise NotClear(
+            "a summary is of one conversation: give --conversation feishu:oc_…:om_…",
+            "摘要只针对一个对话：请给出 --conversation feishu:oc_…:om_…",
+        )
     if given.command == "forget" and given.auth_user and (not given.person or given.conversation):
-        raise NotClear("an Auth user belongs to one person: give --person ou_… alone")
+        raise NotClear(
+            "an Auth user belongs to one person: give --person ou_… alone",
+            "Auth 用户属于一个人：请只给 --person ou_…",
+        )
 
 
 async def _set(desk: OperatorDesk, given: argparse.Namespace) -> int:
@@ -183,7 +210,8 @@ async def _clear(desk: OperatorDesk, given: argparse.Namespace) -> int:
     await desk.operations.clear_working_memory(
         user_id=person, conversation_id=given.conversation, tenant_key=tenant
     )
-    print_json({}) if given.json else print("emptied; the history stays")
+    emptied = in_language("emptied; the history stays", "已清空，历史保留", given.lang)
+    print_json({}) if given.json else print(emptied)
     return 0
 
 
@@ -204,13 +232,17 @@ async def _export(desk: OperatorDesk, given: argparse.Namespace) -> int:
             out.write(_dump({"table": table, "row": row}) + "\n")
             step()
     if given.output:
-        print(f"{counted(total, 'row')} in {given.output}", file=sys.stderr)
+        en, zh = (
+            f"{counted(total, 'row')} in {given.output}",
+            f"已写入 {given.output}，共 {total} 行",
+        )
+        print(in_language(en, zh, given.lang), file=sys.stderr)
     return 0
 
 
 async def _forget(desk: OperatorDesk, given: argparse.Namespace) -> int:
     if not given.yes and not await _confirmed(desk, given):
-        print("nothing was deleted", file=sys.stderr)
+        print(in_language("nothing was deleted", "没有删除任何内容", given.lang), file=sys.stderr)
         return FINDINGS
     auth = await forget_auth_users(desk, given)
     # The queue first, so that nothing new comes of it, and again for what was being written.
@@ -225,11 +257,13 @@ async def _forget(desk: OperatorDesk, given: argparse.Namespace) -> int:
         Screen(language(given.lang)).table("Deleted", ("where", "rows"), rows_there(counts))
         tell_auth_users(auth)
     if last.running:
-        print(
+        again = in_language(
             f"{last.running} of their messages are being answered right now: "
             "run this again in a minute",
-            file=sys.stderr,
+            f"有 {last.running} 条消息正在回答：请一分钟后再运行一次",
+            given.lang,
         )
+        print(again, file=sys.stderr)
     return FINDINGS if last.running else 0
 
 
@@ -251,14 +285,20 @@ async def _confirmed(desk: OperatorDesk, given: argparse.Namespace) -> bool:
             conversation_id=given.conversation, user_id=given.person
         )
         count, whose = sum(one.messages for one in stored), given.conversation
-        what = "messages"
+        what, what_zh = "messages", "条消息"
     else:
         counts = await desk.operations.count_person(given.person, given.tenant)
         count, whose, what = sum(counts.values()), given.person, "rows"
-    what = desk.named(f"{count} {what} of {whose}")
+        what_zh = "行数据"
+    en, zh = desk.named(f"{count} {what} of {whose}"), desk.named(f"{whose} 的 {count} {what_zh}")
     if not sys.stdin.isatty():
-        raise NotClear(f"this would delete {what}: add --yes to do it")
-    answer = await asyncio.to_thread(input, f"Delete {what} for good? Type yes: ")
+        raise NotClear(
+            f"this would delete {en}: add --yes to do it", f"这将删除 {zh}：确认请加 --yes"
+        )
+    question = in_language(
+        f"Delete {en} for good? Type yes: ", f"彻底删除 {zh}？请输入 yes：", given.lang
+    )
+    answer = await asyncio.to_thread(input, question)
     return answer.strip().lower() == "yes"
 
 
@@ -270,9 +310,13 @@ async def _owner(desk: OperatorDesk, given: argparse.Namespace) -> tuple[str, st
     people = {given.person} if given.person else {c.user_id for c in known}
     tenants = {given.tenant} if given.tenant is not None else {c.tenant_key for c in known}
     if len(people) != 1:
-        raise NotClear(f"{len(people)} people have this conversation: give --person ou_…")
+        raise NotClear(
+            f"{len(people)} people have this conversation: give --person ou_…",
+            f"有 {len(people)} 个人参与这个对话：请给出 --person ou_…",
+        )
     if len(tenants) > 1:
-        raise NotClear(f"give --tenant, one of {', '.join(sorted(tenants))}")
+        names = ", ".join(sorted(tenants))
+        raise NotClear(f"give --tenant, one of {names}", f"请给出 --tenant，可选：{names}")
     return people.pop(), tenants.pop() if tenants else ""
 
 
@@ -280,9 +324,12 @@ def _patch(text: str) -> Mapping[str, Any]:
     try:
         patch = json.loads(text)
     except ValueError as exc:
-        raise NotClear(f"the patch is not JSON: {exc}") from exc
+        raise NotClear(f"the patch is not JSON: {exc}", f"补丁不是 JSON：{exc}") from exc
     if not isinstance(patch, dict):
-        raise NotClear('the patch is a JSON object, such as {"language": "zh"}')
+        raise NotClear(
+            'the patch is a JSON object, such as {"language": "zh"}',
+            '补丁须是 JSON 对象，例如 {"language": "zh"}',
+        )
     return patch
 
 

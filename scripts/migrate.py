@@ -16,7 +16,7 @@ from bot.operations.startup_checks import exit_with_sentence
 from bot.queue.connections import check_database, running_database
 from bot.settings import load, load_existing
 from memory import migrations
-from scripts.operating.arguments import parser, run_script
+from scripts.operating.arguments import in_language, parser, run_script
 
 
 def main() -> int:
@@ -35,13 +35,15 @@ def main() -> int:
     except (psycopg.OperationalError, migrations.MigrationFailed) as exc:
         print(f"migrate: {exc}", file=sys.stderr)
         return 1
-    print(f"up to date ({len(applied)} applied now)")
+    done = len(applied)
+    print(in_language(f"up to date ({done} applied now)", f"已是最新（本次应用 {done} 项）"))
     return 0
 
 
 def _check(url: str) -> int:
     missing = migrations.pending_steps(url)
-    print("\n".join(f"missing: {name}" for name in missing) or "up to date")
+    lacks = in_language("missing: ", "缺少：")
+    print("\n".join(f"{lacks}{name}" for name in missing) or in_language("up to date", "已是最新"))
     return 1 if missing else 0
 
 

@@ -39,7 +39,14 @@ from bot.settings import load_existing, read
 from bot.text.languages import Language, Sentence
 from memory.errors import StoreError
 from memory.tables.operations import RecentTurns
-from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
+from scripts.operating.arguments import (
+    FINDINGS,
+    add_language,
+    in_language,
+    language,
+    parser,
+    run_script,
+)
 from scripts.operating.checklist import mark
 from scripts.operating.console import Screen, print_json, rich_table, run
 from scripts.operating.desk import OperatorDesk, open_desk
@@ -162,12 +169,27 @@ def _arguments() -> argparse.Namespace:
     add_language(options)
     given = options.parse_args()
     if not given.log and not given.db:
-        options.error("nothing to look at: give a log file, - for standard input, or --db")
+        options.error(
+            in_language(
+                "nothing to look at: give a log file, - for standard input, or --db",
+                "没有可看的内容：请给出日志文件、-（标准输入）或 --db",
+                given.lang,
+            )
+        )
     if _limits(given).need_tables and not given.db:
-        options.error("--max-queue and --max-pending-age need --db")
+        options.error(
+            in_language(
+                "--max-queue and --max-pending-age need --db",
+                "--max-queue 和 --max-pending-age 需要 --db",
+                given.lang,
+            )
+        )
     missing = [name for name in given.log if name != "-" and not Path(name).exists()]
     if missing and given.once:
-        options.error(f"no such log file: {', '.join(missing)}")
+        names = ", ".join(missing)
+        options.error(
+            in_language(f"no such log file: {names}", f"没有这个日志文件：{names}", given.lang)
+        )
     return given
 
 

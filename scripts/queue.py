@@ -24,7 +24,7 @@ from functools import partial
 from bot.queue.operator_actions import Failed, QueueOperations, Reference, Unfinished
 from bot.settings import EXIT_STATUS, load_existing
 from bot.text.languages import Sentence
-from scripts.operating.arguments import add_language, add_limit, language, run_script
+from scripts.operating.arguments import add_language, add_limit, in_language, language, run_script
 from scripts.operating.console import FINDINGS, Screen, parser, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk
 
@@ -60,7 +60,8 @@ def _reference(text: str) -> Reference:
     try:
         return Reference.parse(text)
     except ValueError as exc:
-        raise argparse.ArgumentTypeError(str(exc)) from exc
+        zh = f"{text!r} 不是编号：应为列出的 J12 或 om_…"
+        raise argparse.ArgumentTypeError(in_language(str(exc), zh)) from exc
 
 
 async def _work(given: argparse.Namespace) -> int:
@@ -81,7 +82,7 @@ def _list(desk: OperatorDesk, given: argparse.Namespace) -> int:
     given_up = desk.queue.failed(limit=given.limit)
     unfinished = desk.queue.unfinished_jobs(limit=given.limit)
     if given.json:
-        rows = [{"reference": str(one.reference), **asdict(one)} for one in unfinished]
+        rows = [_row(one) for one in unfinished]
         print_json({"failed": [_row(one) for one in given_up], "unfinished": rows})
         return 0
     screen = _screen(desk, given)
@@ -127,7 +128,10 @@ def _unfinished_cells(desk: OperatorDesk, screen: Screen, one: Unfinished) -> Se
 
 def _show(desk: OperatorDesk, given: argparse.Namespace) -> int:
     [wanted] = given.references
-    found = desk.queue.failed(wanted)
+    found: list[Failed] | list[Unfinished] = desk.queue.failed(wanted)
+    if not found:
+        unfinished = desk.queue.unfinished_jobs(limit=_MOST)
+        found = [one for one in unfinished if one.reference == wanted]
     if not found:
         return _missing([wanted], given)
     events = desk.queue.events(wanted.id) if wanted.kind == "J" else []
@@ -224,7 +228,7 @@ def _complain(given: argparse.Namespace, en: str, zh: str) -> None:
     print(Sentence(en, zh).said(language(given.lang)), file=sys.stderr)
 
 
-def _row(one: Failed) -> dict[str, object]:
+def _row(one: Failed | Unfinished) -> dict[str, object]:
     return {"reference": str(one.reference), **asdict(one)}
 
 

@@ -39,8 +39,16 @@ from bot.operations.replay import (
 from bot.queue.connections import check_database, database_url, require_migrated
 from bot.queue.looking import explain
 from bot.settings import EXIT_STATUS, Settings, SettingsError, load_existing
+from bot.text.languages import Sentence
 from bot.text.roster import from_card
-from scripts.operating.arguments import FINDINGS, add_language, language, parser, run_script
+from scripts.operating.arguments import (
+    FINDINGS,
+    add_language,
+    in_language,
+    language,
+    parser,
+    run_script,
+)
 from scripts.operating.console import Screen, print_json, run
 from scripts.operating.desk import script_user
 
@@ -62,6 +70,12 @@ def _arguments() -> argparse.Namespace:
     return options.parse_args()
 
 
+_NO_SUCH_TURN = Sentence(
+    "There is no such turn: give the id of its question or of a card, or copy it from /console.",
+    "没有这一轮问答：请给出提问或卡片的消息编号，也可以从 /console 复制。",
+)
+
+
 async def _work(given: argparse.Namespace) -> int:
     settings = _changed(load_existing(), given)
     check_database(settings)
@@ -70,7 +84,7 @@ async def _work(given: argparse.Namespace) -> int:
         require_migrated(url)
         turn, known = read_turn(url, given.turn, script_user())
     except NoSuchTurn:
-        print(f"{given.turn}: {NoSuchTurn.__doc__}", file=sys.stderr)
+        print(f"{given.turn}: {_NO_SUCH_TURN.said(language(given.lang))}", file=sys.stderr)
         return FINDINGS
     except psycopg.Error as exc:
         raise explain(url, exc) from exc
@@ -79,7 +93,8 @@ async def _work(given: argparse.Namespace) -> int:
     try:
         prompt, new = await ask_again(settings, url, turn, known, TOOLS)
     except ModelUnavailable as exc:
-        print(f"the model gave no answer: {exc.reason}", file=sys.stderr)
+        en, zh = f"the model gave no answer: {exc.reason}", f"模型没有给出回答：{exc.reason}"
+        print(in_language(en, zh, given.lang), file=sys.stderr)
         return EXIT_STATUS
     _show(given, settings, turn, known, prompt, new)
     return 0
@@ -150,8 +165,10 @@ def _show(
     screen = Screen(language(given.lang))
     for one in prompt.missing:
         screen.say(one.said(language(given.lang)), style="yellow")
-    screen.table(f"Turn {turn.id}", ("what", "as it was", "as it would be"), compared)
-    print("\n".join(changed) if changed else "the same answer")
+    rows = [(screen.said(name), *values) for name, *values in compared]
+    title = f"{screen.said('turn')} {turn.id}"
+    screen.table(title, ("what", "as it was", "as it would be"), rows)
+    print("\n".join(changed) if changed else screen.said("the same answer"))
 
 
 def _visible(answer: str, names: Mapping[str, str]) -> str:

@@ -20,9 +20,9 @@ import psycopg
 from bot.operations.startup_checks import exit_with_sentence
 from bot.settings import EXIT_STATUS, load
 from memory import migrations
-from scripts.backup import database_with_memory
+from scripts.backup import database_with_memory, said
 from scripts.operating import dumps
-from scripts.operating.arguments import parser, run_script
+from scripts.operating.arguments import in_language, parser, run_script
 from scripts.operating.words import counted
 
 
@@ -37,10 +37,11 @@ def main() -> int:
         dumps.load(url, arguments.file)
         rows = dumps.tables(url)
     except (dumps.DumpFailed, migrations.MigrationFailed, psycopg.Error) as exc:
-        print(f"restore: {exc}", file=sys.stderr)
+        print(f"restore: {said(exc)}", file=sys.stderr)
         return EXIT_STATUS
-    total, filled = counted(sum(rows.values()), "row"), counted(len(rows), "table")
-    print(f"{total} of {filled}; next: scripts/check_memory")
+    total, filled = sum(rows.values()), len(rows)
+    en = f"{counted(total, 'row')} of {counted(filled, 'table')}; next: scripts/check_memory"
+    print(in_language(en, f"已恢复 {filled} 张表，共 {total} 行；下一步：scripts/check_memory"))
     return 0
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import argparse
 
-from scripts.operating.arguments import add_language, parser, run_script
+from scripts.operating.arguments import add_language, in_language, parser, run_script
 
 STEPS = (
     "app", "model", "meaning", "accounts", "time-zone", "memory", "administrators", "message",
@@ -66,7 +66,7 @@ def _arguments() -> argparse.Namespace:
         default="",
         choices=STEPS,
         metavar="STEP",
-        help=f"one step again: {', '.join(STEPS)}",
+        help=in_language("one step again: ", "重做一个步骤：") + ", ".join(STEPS),
     )
     options.add_argument("--yes", action="store_true", help="ask nothing, take what is given")
     wait = "for the first events (600, with --yes 0)"

@@ -52,7 +52,7 @@ async def _list(given: argparse.Namespace) -> int:
         late = sum((row["late_s"] or 0) > _LATE_S for row in rows)
         screen.verdict("timers", _verdict(len(rows), late), good=not late)
         columns = _SHOWN if screen.is_terminal else _COLUMNS
-        screen.table("Timers", columns, [_cells(row, desk, columns) for row in rows])
+        screen.table("Timers", columns, [_cells(row, desk, screen, columns) for row in rows])
     return 0
 
 
@@ -65,13 +65,15 @@ def _verdict(total: int, late: int) -> Sentence:
     return Sentence(f"{total}, none late", f"{total} 项，没有迟到的")
 
 
-def _cells(row: Mapping[str, Any], desk: OperatorDesk, columns: Sequence[str]) -> Sequence[object]:
+def _cells(
+    row: Mapping[str, Any], desk: OperatorDesk, screen: Screen, columns: Sequence[str]
+) -> Sequence[object]:
     due = datetime.fromtimestamp(row["due_ms"] / 1000, UTC).isoformat()
-    people = ["everybody"] if row["for_all"] else row["for_people"]
+    people = [screen.said("everybody")] if row["for_all"] else row["for_people"]
     cells: dict[str, object] = {
         "due": desk.shown(due),
-        "repeats": row["repeats"],
-        "state": row["state"],
+        "repeats": screen.said(row["repeats"]),
+        "state": screen.said(row["state"]),
         "chat": row["chat_id"],
         "author": row["actor_id"],
         "for": ", ".join(people),

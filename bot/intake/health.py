@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NoReturn, Protocol, TypeVar
 
 import psycopg
 import structlog
@@ -38,6 +38,7 @@ log = structlog.get_logger()
 _TIMEOUT_S = 3.0
 _REMEMBERED_S = 5.0
 _MODEL_WORKS_S, _MODEL_TROUBLE_S = 600.0, 30.0
+_WATCH_EVERY_S = 10.0
 _OK = Sentence("ok", "正常")
 _STATUS_PAGE = Sentence("; look at Supabase's status page", "；请查看 Supabase 状态页")
 
@@ -147,6 +148,23 @@ class Checks:
         for name, check in checks.items():
             if (check_outcome := self._outcome(name, check)).state != "ok":
                 log.warning("start.not_ready", check=name, problem=_in_english(check_outcome))
+
+    def watch(self) -> NoReturn:
+        """Logs what people miss when it begins and when it is over, also while nobody asks."""
+        failing: frozenset[str] = frozenset()
+        while True:
+            failing = self.log_changes(failing)
+            time.sleep(_WATCH_EVERY_S)
+
+    def log_changes(self, before: frozenset[str]) -> frozenset[str]:
+        """Logs what differs from `before`, the names of what failed; returns what fails now."""
+        checks = self.look() if self.look else ()
+        failing = {check.name: check for check in checks if check.state == "fail"}
+        for name in failing.keys() - before:
+            log.warning("health.fail", check=name, problem=_in_english(failing[name]))
+        for name in before - failing.keys():
+            log.warning("health.over", check=name)
+        return frozenset(failing)
 
     def _outcome(self, name: str, check: Callable[[], None]) -> Check:
         at, last_check = self._cache.get(name, (float("-inf"), None))

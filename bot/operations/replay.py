@@ -77,7 +77,7 @@ from public.agent_messages m where m.turn_id = %(turn)s order by m.role desc, m.
 
 
 class NoSuchTurn(Exception):
-    """There is no such turn: give the id of its question or of a card, or copy it from /console."""
+    """There is no such turn."""
 
 
 @dataclass(frozen=True)

@@ -297,7 +297,7 @@ def main(arguments: Sequence[str]) -> int:
         else:
             programs = _everything(process_plan, gunicorn)
     except ServerRefused as exc:
-        from bot.text.locale import terminal_language  # what goes on running stays small
+        from bot.text.languages import terminal_language  # what goes on running stays small
 
         chinese = terminal_language(os.environ) == "zh"
         sys.stderr.write(f"{exc.zh}。\n" if chinese else f"{exc}.\n")

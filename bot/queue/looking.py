@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import psycopg
 from psycopg import errors
@@ -181,8 +182,13 @@ def find_lock_holder(connection: psycopg.Connection) -> LockHolder | None:
 
 
 def is_embedded(url: str) -> bool:
-    """True if the URL leads to a socket of this machine, as the embedded server's does."""
-    return str(conninfo_to_dict(url).get("host") or "").startswith("/")
+    return embedded_folder(url) is not None
+
+
+def embedded_folder(url: str) -> Path | None:
+    """Where the server is, if the URL leads to a socket of this machine, as the embedded one's."""
+    host = str(conninfo_to_dict(url).get("host") or "")
+    return Path(host) if host.startswith("/") else None
 
 
 def meaning(exc: psycopg.Error, *, is_embedded: bool = False) -> Sentence:
@@ -190,16 +196,24 @@ def meaning(exc: psycopg.Error, *, is_embedded: bool = False) -> Sentence:
     message, name = str(exc).lower(), type(exc).__name__
     if isinstance(from_sqlstate(exc.sqlstate or "", message), NotMigrated):
         return _OUT_OF_DATE
-    key = next((signs for signs in _MEANINGS if any(sign in message for sign in signs)), None)
-    en, zh = _MEANINGS[key] if key else (
+    sentence = known_meaning(message) or Sentence(
         f"the database does not answer ({name}): {_CHECK}",
         f"数据库没有响应（{name}）：{_CHECK_ZH}",
-    )  # fmt: skip
-    if is_embedded and "DATABASE_URL" in en:
+    )
+    if is_embedded and "DATABASE_URL" in sentence.en:
         return Sentence(
             f"the embedded Postgres does not answer ({name}): see postgres.log in DATA_DIR, and "
             "start the bot again if it stays away.",
             f"内置 Postgres 没有响应（{name}）：请查看 DATA_DIR 中的 postgres.log；"
             "如果没有自行恢复，请重新启动机器人。",
         )
-    return Sentence(en, zh)
+    return sentence
+
+
+def known_meaning(message: str) -> Sentence | None:
+    """What a message of the database or its driver means, if it is one of those that are known."""
+    lowered = message.lower()
+    meanings = (
+        Sentence(*said) for signs, said in _MEANINGS.items() if any(one in lowered for one in signs)
+    )
+    return next(meanings, None)

@@ -34,6 +34,7 @@ _KINDS = {
     "starting": ("starting up", "recovery", "not yet accepting"),
     "stopping": ("shutting down",),
     "refused": ("refused", "no such file", "closed the connection", "reset by peer"),
+    "disk_full": ("no space left",),
     "silent": ("timeout", "timed out"),
 }
 _LOST_STATES = frozenset({"57P01", "57P02", "57P03"})  # stopped, crashed, not ready yet

@@ -24,12 +24,12 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.operations.startup_checks import log_remarks, look_at_names
-from bot.queue.looking import DatabaseTrouble, meaning
+from bot.queue.looking import DatabaseTrouble, known_meaning, meaning
 from bot.settings import EXIT_STATUS, SettingsError
 from bot.text.languages import Language, Sentence
-from memory.errors import StoreError
+from memory.errors import StoreError, StoreUnavailable
 from scripts.operating.arguments import FINDINGS as FINDINGS
-from scripts.operating.arguments import language
+from scripts.operating.arguments import in_language, language
 from scripts.operating.arguments import parser as parser
 from scripts.operating.desk import since
 from scripts.operating.names import NamedIds, NamesOf, NotKnown
@@ -44,9 +44,11 @@ def moment(text: str) -> str:
     try:
         since(text, UTC)
     except (ValueError, OverflowError) as exc:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no time: give 30m, 2h, 7d, or a date such as 2026-01-31"
-        ) from exc
+        sentence = in_language(
+            f"{text!r} is no time: give 30m, 2h, 7d, or a date such as 2026-01-31",
+            f"{text!r} 不是时间：请给出 30m、2h、7d，或日期，如 2026-01-31",
+        )
+        raise argparse.ArgumentTypeError(sentence) from exc
     return text
 
 
@@ -71,7 +73,9 @@ def run(work: Callable[[argparse.Namespace], Awaitable[int]], given: argparse.Na
         print(meaning(exc).said(language(getattr(given, "lang", None))), file=sys.stderr)
         return EXIT_STATUS
     except StoreError as exc:
-        print(f"{exc}", file=sys.stderr)
+        sentence = known_meaning(str(exc)) if isinstance(exc, StoreUnavailable) else None
+        tongue = language(getattr(given, "lang", None))
+        print(sentence.said(tongue) if sentence else exc, file=sys.stderr)
         return EXIT_STATUS
 
 
@@ -92,6 +96,10 @@ class Screen:
         self._console = Console()
         self._language = language
         self._ids = NamedIds(language, names_of)
+
+    @property
+    def language(self) -> Language:
+        return self._language
 
     @property
     def is_terminal(self) -> bool:

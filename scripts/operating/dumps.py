@@ -41,7 +41,12 @@ join unnest(%s::text[]) name on name::regclass = t.tgrelid where not t.tgisinter
 
 
 class DumpFailed(Exception):
-    """Nothing was kept or changed; one sentence that says why."""
+    """Nothing was kept or changed; one sentence that says why, and the same in Chinese unless it
+    is what a program of Postgres said."""
+
+    def __init__(self, en: str, zh: str = "") -> None:
+        super().__init__(en)
+        self.zh = zh
 
 
 def tables(url: str) -> dict[str, int]:
@@ -54,7 +59,9 @@ def save(url: str, file: Path) -> None:
     """Writes all rows as of one moment. Nobody else can read the file, and it appears when it is
     complete. Raises `DumpFailed`."""
     if file.exists():
-        raise DumpFailed(f"{file} is there already: choose another name.")
+        raise DumpFailed(
+            f"{file} is there already: choose another name.", f"{file} 已存在：请换一个文件名。"
+        )
     chosen = [f"--table={name}" for name in (*_created(), f"{migrations.SCHEMA}.*")]
     unfinished = file.with_name(f".{file.name}.unfinished")
     try:
@@ -63,7 +70,9 @@ def save(url: str, file: Path) -> None:
         _run(["pg_dump", *arguments, *chosen], _connection(url))
         unfinished.rename(file)
     except OSError as exc:
-        raise DumpFailed(f"{file} cannot be written: {exc.strerror}.") from exc
+        raise DumpFailed(
+            f"{file} cannot be written: {exc.strerror}.", f"{file} 无法写入：{exc.strerror}。"
+        ) from exc
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -71,11 +80,14 @@ def save(url: str, file: Path) -> None:
 def require_backup(file: Path) -> None:
     """Raises `DumpFailed` unless the file is one that `save` made."""
     if not file.is_file():
-        raise DumpFailed(f"{file} is not a file.")
+        raise DumpFailed(f"{file} is not a file.", f"{file} 不是文件。")
     try:
         _run(["pg_restore", "--list", str(file)])
     except DumpFailed as exc:
-        raise DumpFailed(f"{file} is not a backup: give a file that scripts/backup made.") from exc
+        raise DumpFailed(
+            f"{file} is not a backup: give a file that scripts/backup made.",
+            f"{file} 不是备份：请给出 scripts/backup 生成的文件。",
+        ) from exc
 
 
 def load(url: str, file: Path) -> None:
@@ -86,7 +98,10 @@ def load(url: str, file: Path) -> None:
     """
     require_backup(file)
     if full := [name for name, rows in tables(url).items() if rows and name != _KEY]:
-        raise DumpFailed(f"the database is not empty ({full[0]} has rows): give an empty one.")
+        raise DumpFailed(
+            f"the database is not empty ({full[0]} has rows): give an empty one.",
+            f"数据库不是空的（{full[0]} 中有数据）：请给出一个空数据库。",
+        )
     of_a_trial = _is_of_a_trial(url, file)
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "rows.sql"
@@ -136,7 +151,9 @@ def _is_of_a_trial(url: str, file: Path) -> bool:
     if differing := sorted(name for name in kept ^ there if not name.startswith("functions ")):
         raise DumpFailed(
             f"the backup was made by another version ({differing[0]}): restore it with that one "
-            "into an empty database, then run scripts/migrate of this one."
+            "into an empty database, then run scripts/migrate of this one.",
+            f"备份来自另一个版本（{differing[0]}）：请用那个版本恢复到空数据库，"
+            "再运行当前版本的 scripts/migrate。",
         )
     return False
 
@@ -145,7 +162,9 @@ def _require_last_trial(kept: Set[str]) -> None:
     if _LAST_OF_TRIALS not in kept:
         raise DumpFailed(
             f"the backup is of a trial that lacks {_LAST_OF_TRIALS}: run scripts/migrate of the "
-            "last version before the first release on it, and back it up again."
+            "last version before the first release on it, and back it up again.",
+            f"备份来自缺少 {_LAST_OF_TRIALS} 的试用版：请对它运行首个正式版本之前最后一版的 "
+            "scripts/migrate，再重新备份。",
         )
 
 

@@ -37,7 +37,7 @@ from bot.text.languages import Sentence
 from memory.backends.postgres import connection_pool
 from memory.tables.directory import ChatStore, KnownChat
 from memory.tables.imports import Chat, HistoryImport, ImportStore
-from scripts.operating.arguments import add_language, language, parser, run_script
+from scripts.operating.arguments import add_language, in_language, language, parser, run_script
 from scripts.operating.console import FINDINGS, Screen, print_json, run
 from scripts.operating.desk import OperatorDesk, open_desk, since
 from scripts.operating.words import counted
@@ -123,9 +123,14 @@ def _arguments() -> argparse.Namespace:
     given = options.parse_args()
     asked = given.what or given.since is not None
     if not given.chat and asked:
-        options.error("give the chat: --chat oc_…")
+        options.error(in_language("give the chat: --chat oc_…", "请给出会话：--chat oc_…"))
     if given.chat and not asked:
-        options.error("give --since 30d, 1y, all or a date, or one of --status … --remove")
+        options.error(
+            in_language(
+                "give --since 30d, 1y, all or a date, or one of --status … --remove",
+                "请给出 --since 30d、1y、all 或日期，或 --status … --remove 之一",
+            )
+        )
     return given
 
 
@@ -138,9 +143,11 @@ def _moment(text: str) -> str:
     try:
         return since(text, UTC)
     except (ValueError, OverflowError) as exc:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no time: give 30d, 1y, all, or a date such as 2024-01-31"
-        ) from exc
+        sentence = in_language(
+            f"{text!r} is no time: give 30d, 1y, all, or a date such as 2024-01-31",
+            f"{text!r} 不是时间：请给出 30d、1y、all，或日期，如 2024-01-31",
+        )
+        raise argparse.ArgumentTypeError(sentence) from exc
 
 
 async def _work(given: argparse.Namespace) -> int:

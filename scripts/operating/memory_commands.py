@@ -19,7 +19,7 @@ from bot.settings import Settings, SettingsError
 from bot.text.languages import Sentence
 from memory.scope import AgentMemoryContext, FeishuPerson
 from memory.tables.derived import EmbeddingBacklog, EmbeddingStore, Summaries, SummaryFold
-from scripts.operating.arguments import language
+from scripts.operating.arguments import in_language, language
 from scripts.operating.console import FINDINGS, Screen, print_json, progress
 from scripts.operating.desk import OperatorDesk
 from scripts.operating.words import counted
@@ -84,7 +84,12 @@ def _json(value: object) -> str:
 
 
 class NothingToFold(Exception):
-    """The conversation has no messages but those that are given to the model as they are."""
+    """The conversation has no messages but those that are given to the model as they are; `zh` says
+    so in Chinese."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.zh = zh
 
 
 async def summarise(
@@ -125,7 +130,9 @@ async def summarise(
         nothing = f"{context.user_id} has no messages in {context.conversation_id}"
         raise NothingToFold(
             f"nothing to fold: {desk.named(nothing)} before the last {shown}, which the model is "
-            "given as they are"
+            "given as they are",
+            f"没有可以折叠的内容：除最近 {shown} 条（原样提供给模型）以外，"
+            f"{desk.named(context.user_id)} 在 {desk.named(context.conversation_id)} 中没有消息",
         )
     _show_summary(stored, context, folded, as_json=given.json)
     return 0
@@ -151,7 +158,12 @@ def _show_summary(
 
 
 class NothingToEmbedWith(Exception):
-    """There is no embedding model, or no place for vectors; the message says what to do."""
+    """There is no embedding model, or no place for vectors; the message says what to do, `zh` the
+    same in Chinese."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.zh = zh
 
 
 async def embed_everything(desk: OperatorDesk, given: argparse.Namespace) -> int:
@@ -168,11 +180,17 @@ async def embed_everything(desk: OperatorDesk, given: argparse.Namespace) -> int
         settings = replace(settings, embedding_model=given.model, embedding_base_url=address)
     embedder = build_embedder(settings)
     if embedder is None:
-        raise NothingToEmbedWith("set EMBEDDING_MODEL first: without it recall goes by words alone")
+        raise NothingToEmbedWith(
+            "set EMBEDDING_MODEL first: without it recall goes by words alone",
+            "请先设置 EMBEDDING_MODEL：没有它，只能按词语查找",
+        )
     try:
         backlog = await EmbeddingStore(desk.rpc).backlog(embedder.name)
         if backlog is None:
-            raise NothingToEmbedWith("the database has no vectors: scripts/migrate says why")
+            raise NothingToEmbedWith(
+                "the database has no vectors: scripts/migrate says why",
+                "数据库不支持向量：scripts/migrate 会说明原因",
+            )
         done, failure = await _embed(desk, embedder, backlog)
         left = sum(one.messages for one in backlog) - done
         if not left and not given.model:
@@ -183,16 +201,21 @@ async def embed_everything(desk: OperatorDesk, given: argparse.Namespace) -> int
         counts = {"embedded": done, "left": left, "dropped": dropped}
         print_json({"model": embedder.name, **counts, "failure": failure})
     else:
-        print(f"{counted(done, 'message')} embedded by {embedder.name}, {left} left")
+        en = f"{counted(done, 'message')} embedded by {embedder.name}, {left} left"
+        print(in_language(en, f"{embedder.name} 已生成 {done} 条消息的向量，还剩 {left} 条"))
         if dropped:
-            print(f"{counted(dropped, 'embedding')} of other models dropped")
+            en = f"{counted(dropped, 'embedding')} of other models dropped"
+            print(in_language(en, f"已删除其他模型的 {dropped} 个向量"))
         if given.model and not left:
-            print(
+            steps = in_language(
                 f"Set EMBEDDING_MODEL={given.model}, start the bot again, "
-                "and run this without --model."
+                "and run this without --model.",
+                f"请设置 EMBEDDING_MODEL={given.model}，重新启动机器人，再不带 --model 运行一次。",
             )
+            print(steps)
     if failure:
-        print(f"stopped: {failure}. Run this again later.", file=sys.stderr)
+        en, zh = f"stopped: {failure}. Run this again later.", f"已中断：{failure}。请稍后再运行。"
+        print(in_language(en, zh), file=sys.stderr)
     return FINDINGS if left > 0 else 0
 
 
@@ -262,7 +285,8 @@ async def forget_auth_users(desk: OperatorDesk, given: argparse.Namespace) -> Au
 def tell_auth_users(outcome: AuthOutcome) -> None:
     """What became of the Auth users, and how those that stay could go."""
     for person in outcome.deleted:
-        print(f"deleted in Supabase Auth: {person.auth_user_id}")
+        gone = in_language("deleted in Supabase Auth: ", "已从 Supabase Auth 删除：")
+        print(f"{gone}{person.auth_user_id}")
     for person in outcome.kept:
         print(
             f"their user of Supabase Auth, {person.auth_user_id}, stays, for other apps share it; "

@@ -31,7 +31,8 @@ _NEXT_STEPS = {
     "id format": "another program wrote it: scripts/memory forget --conversation deletes it",
     "sequence": "scripts/check_memory --conversation … --messages shows it, scripts/queue list says"
     " what was given up",
-    "delivery": "see scripts/queue list: retry sends it, drop gives it up",
+    "delivery": "scripts/queue list says why it waits; if it was given up, retry sends it and drop"
+    " deletes it",
     "orphans": "something else deleted what it hung on: restore the latest backup, or delete the"
     " row",
     "audience": "stop the bot: people may read what is not for them; restore the latest backup, or"

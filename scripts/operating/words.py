@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from bot.text.languages import Language
+
+_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 
 WORDS: Mapping[str, str] = {
     # what is looked at
@@ -100,6 +103,83 @@ WORDS: Mapping[str, str] = {
     "asked_at": "提问时间",
     "failed_at": "放弃时间",
     "excused": "已告知提问者",
+    # what scripts/check_memory finds
+    "id format": "编号格式",
+    "delivery": "送达",
+    "orphans": "孤立的行",
+    "audience": "可见范围",
+    "row-level security": "行级安全",
+    "sent text": "已发送的文本",
+    "live probe": "实际探测",
+    "the id is not feishu:oc_…:om_… or …:main": "编号不是 feishu:oc_…:om_… 或 …:main",
+    "the id does not name the row's chat and root": "编号与该行的会话和话题不一致",
+    "the person is not an open_id (ou_…)": "成员不是 open_id（ou_…）",
+    "the question was never answered": "提问一直没有得到回答",
+    "another turn stands between its messages": "它的消息之间夹着另一轮问答",
+    "it is switched off": "没有开启",
+    "it is switched off in the queue's schema": "在队列的 schema 中没有开启",
+    "the table has no policy": "该表没有策略",
+    "it is marked sent without a message_id": "标为已发送，却没有 message_id",
+    "it has been pending for {} min": "已等待 {} 分钟",
+    "its turn is missing": "所属的问答不存在",
+    "its author is not known": "作者未知",
+    "its author is not that of the turn": "作者与所属的问答不一致",
+    "it does not lie in its chat": "不在它的会话中",
+    "its conversation is missing": "所属的对话不存在",
+    "its conversation never had a message": "所属的对话从未有过消息",
+    "its kind is not the one Feishu gave its chat": "类型与飞书给出的会话类型不一致",
+    "its place is not that of the message": "位置与消息不一致",
+    "somebody else is its subject though the chat is p2p": "单聊中却以别人为对象",
+    "{} rows": "{} 行",
+    "{} row": "{} 行",
+    "Feishu does not know the message": "飞书上没有这条消息",
+    "Feishu shows {} characters that differ from the {} stored": (
+        "飞书显示的 {} 个字符与保存的 {} 个不同"
+    ),
+    "the comment in Feishu differs from what is stored": "飞书里的评论与保存的内容不同",
+    "another program wrote it: scripts/memory forget --conversation deletes it": (
+        "由其他程序写入：scripts/memory forget --conversation 可删除"
+    ),
+    "scripts/check_memory --conversation … --messages shows it, scripts/queue list says what was "
+    "given up": (
+        "scripts/check_memory --conversation … --messages 可查看，"
+        "scripts/queue list 列出已放弃的任务"
+    ),
+    "scripts/queue list says why it waits; if it was given up, retry sends it and drop deletes "
+    "it": "scripts/queue list 说明等待的原因；如果已放弃，retry 重新发送，drop 删除",
+    "something else deleted what it hung on: restore the latest backup, or delete the row": (
+        "它所依附的内容被别的程序删除：请恢复最近的备份，或删除该行"
+    ),
+    "stop the bot: people may read what is not for them; restore the latest backup, or delete the "
+    "rows": "请停止机器人：有人可能读到不该看的内容；请恢复最近的备份，或删除这些行",
+    "stop the bot, switch it on as sql/schema.sql has it, start the bot": (
+        "请停止机器人，按 sql/schema.sql 开启，再启动机器人"
+    ),
+    "stop the bot: compare policies and functions with sql/schema.sql": (
+        "请停止机器人，对照 sql/schema.sql 检查策略和函数"
+    ),
+    "the card was changed outside of the bot: take it back in Feishu, or correct what is stored in "
+    "the console": "卡片在机器人之外被修改：请在飞书撤回，或在控制台更正保存的内容",
+    "--verify-sent was not given": "没有使用 --verify-sent",
+    "--no-probe was given": "使用了 --no-probe",
+    "not stored yet": "尚未写入",
+    "RLS is off": "未开启 RLS",
+    # of timers
+    "everybody": "所有人",
+    "once": "一次",
+    "daily": "每天",
+    "weekdays": "工作日",
+    "weekly": "每周",
+    "monthly": "每月",
+    "active": "待触发",
+    "done": "已完成",
+    "cancelled": "已取消",
+    "Imports": "历史导入",
+    # of an earlier question asked again
+    "as it was": "原来",
+    "as it would be": "现在",
+    "model, s": "模型（秒）",
+    "the same answer": "回答相同",
     # the monitor's
     "now": "现在",
     "stage": "阶段",
@@ -147,8 +227,15 @@ WORDS: Mapping[str, str] = {
 
 
 def said_in(language: Language, words: str) -> str:
-    """A title, or the name of a column or figure, in the language."""
-    return WORDS.get(words, words) if language == "zh" else words
+    """A title, the name of a column or figure, or a finding with its numbers, in the language."""
+    if language == "en":
+        return words
+    if exact := WORDS.get(words):
+        return exact
+    if numbered := WORDS.get(_NUMBER.sub("{}", words)):
+        return numbered.format(*_NUMBER.findall(words))
+    count, colon, problem = words.partition(": ")
+    return f"{said_in(language, count)}：{WORDS[problem]}" if colon and problem in WORDS else words
 
 
 def counted(number: int, noun: str) -> str:

@@ -36,11 +36,14 @@ _SOON = re.compile(
 )
 _PREPOSITION = re.compile(r"(?:\b(?:on|at|by)\s+)?$", re.IGNORECASE)
 _SAME_TIME = re.compile(r"\s{0,3}(?:\b(?:on|at|by)\b)?\s{0,3}", re.IGNORECASE)
+_DAY_THEN_TIME = re.compile(r"\s{0,3}[,，]?\s{0,3}(?:\b(?:at|by)\b)?\s{0,3}", re.IGNORECASE)
 _JOINING = re.compile(
     r"(?:\s{0,9}(?:[,;.，；。、&]|\b(?:and|then|also|plus|again|another)\b"
     r"|然后|另外|还有|以及|并且|[再和跟及])){1,4}(?:分别)?\s{0,9}$",
     re.IGNORECASE,
 )
+_STOPPED = re.compile(r"[.;。；]\s{0,9}$")
+_OF_A_REMINDER = "的提醒"  # one there is
 # “at 9 and 11”, “at 8, 13:00 and 18:00”
 _HOURS = re.compile(
     r"\bat \d{1,2}(?::\d\d)?(?: ?[ap]m)?"
@@ -72,7 +75,7 @@ class _Part:
 def requests_for_each_time(question: str) -> list[str]:
     """A request for each time of one wish, or `question` alone."""
     wish, call = reminder_wish(question), call_in(question)
-    if not wish or wish.kind != "set" or not call:
+    if not wish or wish.kind != "set" or not call or _OF_A_REMINDER in question:
         return [question]
     usual = _HOURS.sub(
         lambda hours: _BARE_HOUR.sub("at ", hours[0]), normalise_time_words(question)
@@ -90,22 +93,31 @@ def requests_for_each_time(question: str) -> list[str]:
 def _divided(text: str) -> list[str]:
     """The text from each time to the next that a joining word leads up to."""
     times = _starts_of_times(text)[1:]
-    starts = [0, *(start for start in times if _JOINING.search(text[:start]))]
+    starts = [0, *(start for start in times if _goes_on(text[:start]))]
     pieces = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
     return [_JOINING.sub("", piece).strip() for piece in pieces]
 
 
+def _goes_on(before: str) -> bool:
+    """Whether the wish goes on with another time after `before`; over the end of a sentence only if
+    that asked already."""
+    return bool(_JOINING.search(before) and (call_in(before) or not _STOPPED.search(before)))
+
+
 def _starts_of_times(text: str) -> list[int]:
-    """Where each time begins: “tomorrow at 9” is one."""
+    """Where each time begins: “tomorrow at 9” is one, and “4 December, 10:00”."""
     patterns = (TIME_PATTERN, PERIOD_PATTERN, REPETITION, _SOON)
-    spans = [match.span() for pattern in patterns for match in pattern.finditer(text)]
-    spans += [(day.start, day.end) for day in named_days(text, DAYS, ANY_DAY.date())]
-    starts, end = [], -1
-    for span in sorted(spans):
-        if end < 0 or not _SAME_TIME.fullmatch(text[end : span[0]] if span[0] > end else ""):
-            before = _PREPOSITION.search(text[: span[0]])
-            starts.append(before.start() if before else span[0])
-        end = max(end, span[1])
+    spans = [(*match.span(), False) for one in patterns for match in one.finditer(text)]
+    spans += [(day.start, day.end, True) for day in named_days(text, DAYS, ANY_DAY.date())]
+    starts: list[int] = []
+    end, after_day = -1, False
+    for start, span_end, is_day in sorted(spans):
+        gap = text[end:start] if start > end else ""
+        same = _DAY_THEN_TIME if after_day and not is_day else _SAME_TIME
+        if end < 0 or not same.fullmatch(gap):
+            before = _PREPOSITION.search(text[:start])
+            starts.append(before.start() if before else start)
+        end, after_day = max(end, span_end), is_day
     return starts
 
 
@@ -159,13 +171,14 @@ def _half(part: _Part) -> str:
 
 
 def _with_days(parts: Sequence[_Part]) -> list[_Part]:
-    """A part without a day is for that of the one before; the first, for that of the next if only
-    the time is said."""
+    """A part without a day is for that of the one before; or for a later one, if only the time is
+    said, or if the day ends what says only times: “at 8 am and at 8 pm every day”."""
     done: list[_Part] = []
     for number, part in enumerate(parts):
         day = part.day or (done[-1].day if done else "")
-        if not day and not _own_text(part.text):
-            day = next((one.day for one in parts[number:] if one.day), "")
+        later = next((one for one in parts[number + 1 :] if one.day), None)
+        if not day and later and (not _own_text(part.text) or _ends_in_day(later)):
+            day = later.day
         if day != part.day:
             text = f"{day}{part.text}" if has_han(day) else f"{part.text} {day}"
             part = replace(part, text=text, day=day)
@@ -176,6 +189,12 @@ def _with_days(parts: Sequence[_Part]) -> list[_Part]:
 def _own_text(part: str) -> str:
     """What the part says besides the time and the words that ask."""
     return _text_of(part) if call_in(part) else _text_of(f"remind me {part}")
+
+
+def _ends_in_day(part: _Part) -> bool:
+    """Whether the part is a time and then a day, and nothing else."""
+    day_last = part.text.find(part.clock) < part.text.find(part.day.split()[-1])
+    return day_last and not _own_text(part.text)
 
 
 def _with_texts(requests: Sequence[str]) -> list[str]:

@@ -82,6 +82,7 @@ group by 1 order by 4 desc
 # Where an operator goes on.
 _PAGES = {
     health.DATABASE_CHECK: "setup",
+    health.DISK_CHECK: "setup",
     health.ANSWERS_CHECK: "turns",
     health.DELIVERIES_CHECK: "queue",
     health.QUEUE_CHECK: "queue",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from bot.agents.mcp.config import McpConfigInvalid, McpServer
 from bot.agents.mcp.servers import McpServers, TimeLimits
@@ -33,10 +31,6 @@ from bot.text.languages import LANGUAGES
 from memory.proxies import ignored_proxies
 
 _AT_ONCE = 6
-
-_MB = 1024 * 1024
-_FULL_BYTES = 200 * _MB
-_NEARLY_FULL_BYTES = 1024 * _MB
 
 _PROXY_REASONS = {
     "SOCKS proxies are not supported": "不支持 SOCKS 代理",
@@ -167,7 +161,7 @@ def _database(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:
     if vector_check := database.vectors_check(settings, url):
         checks.append(vector_check)
     checks.append(database.accounts_check(settings, url))
-    checks += map(_elsewhere, health_found)
+    checks += [_elsewhere(one) for one in health_found if one.name != health.DISK_CHECK]
     if settings.feishu_app_id and not settings.sandbox:
         arrivals = database.arrivals_by_kind(url)
         checks += deliveries.subscription_checks(settings, arrivals, wishes.moment())
@@ -193,22 +187,7 @@ def _models(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:
 def _machine(settings: Settings, wishes: ExaminationWishes) -> Sequence[Check]:
     now = wishes.moment()
     local = (time_zone_check(settings, now), event_loop_check(settings, now))
-    return [disk_check(settings), *local, *proxy_checks()]
-
-
-def disk_check(settings: Settings, *, free: int | None = None) -> Check:
-    """Where DATA_DIR is; `free` in bytes, as it is found unless given."""
-    folder = settings.data_dir.absolute()
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    free_bytes = shutil.disk_usage(there).free if free is None else free
-    size, path = f"{free_bytes / _MB / 1024:,.1f} GB", _short_path(folder)
-    if free_bytes < _FULL_BYTES:
-        return fail("disk", f"Only {free_bytes / _MB:,.0f} MB are left for {path}: make room.",
-                    f"{path} 只剩 {free_bytes / _MB:,.0f} MB：请清理磁盘。")  # fmt: skip
-    if free_bytes < _NEARLY_FULL_BYTES:
-        return warn("disk", f"{free_bytes / _MB:,.0f} MB are left for {path}.",
-                    f"{path} 剩余 {free_bytes / _MB:,.0f} MB。")  # fmt: skip
-    return ok("disk", f"{size} are free for {path}.", f"{path} 可用 {size}。")
+    return [health.disk_check(settings.data_dir), *local, *proxy_checks()]
 
 
 def proxy_checks() -> list[Check]:
@@ -267,13 +246,6 @@ def time_zone_check(settings: Settings, now: datetime) -> Check:
             f"“今天”按 {name} 计算（{zh}），与本机时区不同：请设置 TIMEZONE。",
         )
     return ok("time zone", f"{name}, where it is now {en}.", f"{name}，当地时间 {zh}。")
-
-
-def _short_path(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
 
 
 def mcp_checks(settings: Settings) -> Sequence[Check]:

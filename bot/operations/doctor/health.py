@@ -6,14 +6,16 @@ somebody gets no answer now."""
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
 from typing import Any
 
 from bot.answering.texts import failure_cause
-from bot.operations.doctor.result import Check, State
-from bot.queue.looking import DatabaseTrouble, find_lock_holder, looking
+from bot.operations.doctor.result import Check, State, fail, ok, warn
+from bot.queue.looking import DatabaseTrouble, embedded_folder, find_lock_holder, looking
 from bot.text import times
 from bot.text.languages import LANGUAGES, Catalogue, Language, Sentence
 
@@ -25,10 +27,15 @@ DATABASE_CHECK, ANSWERS_CHECK, DELIVERIES_CHECK, QUEUE_CHECK, MEMORY_CHECK, SPEE
     "memory away",
     "speed",
 )
+DISK_CHECK = "disk"
 _FIGURES = b"select feishu_bot.health()"
 _SLOW_DATABASE_S, _HELD_S = 2.0, 5.0
 _SLOW_S, _WAITS_S, _STUCK_S, _UNSTORED_S = 30.0, 60.0, 180.0, 300.0
 _NO_WORKER_S, _RETRIED_S = 10.0, 15.0
+
+_MB = 1024 * 1024
+_FULL_BYTES = 200 * _MB
+_NEARLY_FULL_BYTES = 1024 * _MB
 
 # Why a job is tried again (`Later`), by what it waits for.
 _WAITING_FOR = {
@@ -65,10 +72,40 @@ def health_checks(url: str, zone: tzinfo = UTC) -> list[Check]:
             row = connection.execute(_FIGURES).fetchone()
     except DatabaseTrouble as exc:
         return [trouble_check(exc)]
-    checks = judge_figures(row[0] if row else {}, time.monotonic() - start_s, datetime.now(zone))
+    checks = _full_disk(url)
+    checks += judge_figures(row[0] if row else {}, time.monotonic() - start_s, datetime.now(zone))
     if holder and holder.waiting and holder.seconds > _HELD_S:
         checks.insert(0, trouble_check(DatabaseTrouble(holder.sentence, holder.ending(url))))
     return checks
+
+
+def _full_disk(url: str) -> list[Check]:
+    """The embedded database reads on while its disk is full, and writes nothing."""
+    folder = embedded_folder(url)
+    checks = [disk_check(folder.parent)] if folder else []
+    return [check for check in checks if check.state == "fail"]
+
+
+def disk_check(folder: Path, *, free: int | None = None) -> Check:
+    """Of the disk on which the folder is; `free` in bytes, as it is found unless given."""
+    folder = folder.absolute()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    free_bytes = shutil.disk_usage(there).free if free is None else free
+    size, path = f"{free_bytes / _MB / 1024:,.1f} GB", _short_path(folder)
+    if free_bytes < _FULL_BYTES:
+        return fail(DISK_CHECK, f"Only {free_bytes / _MB:,.0f} MB are left for {path}: make room.",
+                    f"{path} 只剩 {free_bytes / _MB:,.0f} MB：请清理磁盘。")  # fmt: skip
+    if free_bytes < _NEARLY_FULL_BYTES:
+        return warn(DISK_CHECK, f"{free_bytes / _MB:,.0f} MB are left for {path}.",
+                    f"{path} 剩余 {free_bytes / _MB:,.0f} MB。")  # fmt: skip
+    return ok(DISK_CHECK, f"{size} are free for {path}.", f"{path} 可用 {size}。")
+
+
+def _short_path(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def trouble_check(trouble: DatabaseTrouble) -> Check:

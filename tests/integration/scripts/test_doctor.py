@@ -22,7 +22,7 @@ from rich.cells import cell_len
 from bot import webhook
 from bot.feishu import manifest
 from bot.intake.acceptance import Intake
-from bot.operations.doctor import checks
+from bot.operations.doctor import checks, health
 from bot.operations.doctor import model as doctor_model
 from bot.operations.doctor.checks import ExaminationWishes, run_checks
 from bot.operations.doctor.result import Check, findings
@@ -538,9 +538,9 @@ def _deliver(setup: Setup, key: str) -> None:
 def test_little_room_on_the_disk_is_found(setup: Setup) -> None:
     settings = Settings(data_dir=setup.folder)
 
-    assert checks.disk_check(settings, free=10**8).state == "fail"
-    assert checks.disk_check(settings, free=5 * 10**8).state == "warn"
-    assert checks.disk_check(settings, free=10**11).state == "ok"
+    assert health.disk_check(settings.data_dir, free=10**8).state == "fail"
+    assert health.disk_check(settings.data_dir, free=5 * 10**8).state == "warn"
+    assert health.disk_check(settings.data_dir, free=10**11).state == "ok"
 
 
 def test_what_blocked_a_loop_is_reported(setup: Setup) -> None:

@@ -126,6 +126,29 @@ def test_help_has_examples_fits_80_columns_and_the_script_is_a_link(
     assert (ROOT / "scripts" / script).readlink() == Path("_python")
 
 
+_OPERATORS = [
+    *("backup", "restore", "check_memory", "console", "decisions", "doctor", "memory", "migrate"),
+    *("monitor", "queue", "replay", "setup", "timers", "bot"),
+]
+_PARTS = ("memory get", "memory forget", "memory verify", "queue retry", "bot import")
+
+
+def test_the_help_of_every_operators_script_is_chinese_on_a_chinese_terminal(
+    environment: dict[str, str],
+) -> None:
+    """A text of argparse's or ours that has no Chinese is missing in `help_texts`."""
+    chinese = environment | {"LANG": "zh_CN.UTF-8", "LC_ALL": "", "COLUMNS": "80"}
+    english = {}
+    for script in (*_OPERATORS, *_PARTS):
+        name, *command = script.split()
+        lines = _run(chinese, name, *command, "--help").stdout.splitlines()
+        assert lines[0].startswith("用法："), script
+        words = [line for line in lines if re.search(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}", line)]
+        english[script] = [line for line in words if "scripts/" not in line]
+
+    assert {script: lines for script, lines in english.items() if lines} == {}
+
+
 LOOKING = [
     ("check_memory", ()),
     ("decisions", ()),
@@ -211,6 +234,24 @@ def test_monitor_alarms_in_chinese_on_a_chinese_terminal(
     done = _run(environment, "monitor", "--db", "--once", "--lang", "zh", "--max-queue", "0")
 
     assert done.stderr == "告警 队列：1 项等待，限值为 0 → scripts/queue list\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("migrate", "--check"), "已是最新"),
+        (("memory", "get"), "请给出 --person"),
+        (("replay", "om_nothing"), "没有这一轮问答"),
+        (("restore", "/nothing"), "不是文件"),
+        (("queue", "show", "J9"), "不在已放弃的任务中"),
+    ],
+)
+def test_what_a_script_answers_is_chinese_on_a_chinese_terminal(
+    environment: dict[str, str], command: tuple[str, ...], says: str
+) -> None:
+    done = _run(environment | {"LANG": "zh_CN.UTF-8", "LC_ALL": ""}, *command)
+
+    assert says in done.stdout + done.stderr
 
 
 def test_why_the_embedded_server_does_not_start_is_said_in_chinese_too(tmp_path: Path) -> None:

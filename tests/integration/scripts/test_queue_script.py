@@ -101,6 +101,24 @@ def test_everything_given_up_is_listed_without_what_people_wrote(queue: Queue) -
     assert "KeyError" in queue.run("show", f"j{job}").stdout
 
 
+def test_what_waits_is_listed_with_why_and_can_be_shown(queue: Queue) -> None:
+    job = queue.value(
+        "insert into feishu_bot.jobs (task, args, attempts, lock)"
+        """ values ('feishu.event', '{"waits_for": "Unreachable"}', 3, 'feishu:oc_1:om_1')"""
+        " returning id"
+    )
+    [listed] = queue.json("list", "--json")["unfinished"]
+    chinese = queue.run("list", "--lang", "zh").stdout
+
+    assert (listed["reference"], listed["reason"], listed["attempts"]) == (
+        f"J{job}",
+        "Unreachable",
+        3,
+    )
+    assert "等待或进行中 (1)" in chinese
+    assert f"J{job}" in queue.run("show", f"J{job}").stdout
+
+
 @pytest.mark.parametrize("excused", [True, False])
 def test_a_job_tried_again_has_a_day_of_patience_anew(queue: Queue, excused: bool) -> None:
     job = queue.fail_a_job(excused=excused)

@@ -9,7 +9,8 @@ from typing import Any
 from memory.models import Conversation
 from memory.tables.operations import CheckedTurn, Orphan, Table
 from scripts.operating import stored_rows
-from scripts.operating.stored_rows import Finding
+from scripts.operating.stored_rows import _NEXT_STEPS, Finding
+from scripts.operating.words import said_in
 from tests.support.rows import every_row
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -160,3 +161,23 @@ def test_orphans_are_findings() -> None:
     assert stored_rows.check_orphans([Orphan("agent_messages", "7", "its turn is missing")]) == [
         Finding("orphans", "agent_messages 7", "its turn is missing")
     ]
+
+
+@every_row(
+    "words, chinese",
+    [
+        ("it has been pending for 3 min", "已等待 3 分钟"),
+        ("4 rows: its author is not known", "4 行：作者未知"),
+        ("Feishu shows 12 characters that differ from the 9 stored",
+         "飞书显示的 12 个字符与保存的 9 个不同"),
+        ("feishu:oc_1:main of {ou_2}", "feishu:oc_1:main of {ou_2}"),
+    ],
+)  # fmt: skip
+def test_a_finding_is_said_in_chinese_with_its_numbers(words: str, chinese: str) -> None:
+    assert said_in("zh", words) == chinese
+    assert said_in("en", words) == words
+
+
+def test_every_check_and_next_step_of_a_finding_has_its_chinese() -> None:
+    texts = {*_NEXT_STEPS, *_NEXT_STEPS.values()}
+    assert {text for text in texts if said_in("zh", text) == text} == set()

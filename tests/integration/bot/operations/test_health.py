@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -306,3 +308,15 @@ def test_an_undelivered_answer_is_named_until_it_is_sent(
     assert found.state == "warn"
     assert "1 answer could not be delivered" in found.sentence.en
     assert found.next_step == "scripts/queue retry --all"
+
+
+def test_a_full_disk_of_the_embedded_database_is_named_while_it_still_reads(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "embedded_folder", lambda url: tmp_path / "postgres")
+    assert {check.state for check in health.health_checks(database_url)} == {"ok"}
+    monkeypatch.setattr(health.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    found = health.health_checks(database_url)[0]
+
+    assert (found.name, found.state) == (health.DISK_CHECK, "fail")
+    assert "Only 0 MB are left" in found.sentence.en

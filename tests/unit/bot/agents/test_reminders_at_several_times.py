@@ -69,6 +69,22 @@ def set_by(question: str) -> list[Told]:
             [("11-25T08:00 daily", "take the pills"), ("11-25T20:00 daily", "take the pills")],
         ),
         (
+            "remind me to take my pills at 8am and 8pm every day",
+            [("11-25T08:00 daily", "take my pills"), ("11-25T20:00 daily", "take my pills")],
+        ),
+        (
+            "remind me to call Bob at 2 pm and tomorrow at 11",
+            [("11-25T14:00", "call Bob"), ("11-26T11:00", "call Bob")],
+        ),
+        (
+            "remind us on Monday, Wednesday and Friday at 8am to stretch",
+            [("11-30T08:00", "stretch"), ("12-02T08:00", "stretch"), ("11-27T08:00", "stretch")],
+        ),
+        (
+            "remind me on Friday, at 9 to call Ann and at 11 to call Bob",
+            [("11-27T09:00", "call Ann"), ("11-27T11:00", "call Bob")],
+        ),
+        (
             "remind me on Monday and Tuesday at 9 to check the mail",
             [("11-30T09:00", "check the mail"), ("12-01T09:00", "check the mail")],
         ),
@@ -156,6 +172,8 @@ def test_each_time_gets_its_reminder(question: str, reminders: list[Told]) -> No
         "remind me tomorrow at 9 to say “at 11 we go, and at 12 we eat”",
         "remind me tomorrow at 9 to call Bob and Tom",
         "remind me to submit the report, Friday at 9",
+        "dec 4, 10am. ping me at 9.45",
+        "浇花的提醒改八点吧，七点太早",
         "remind me today at 4 pm to leave and on Friday to pay the rent",
         "明天9点提醒我，11点的会取消了",
         "明天9点到11点提醒我休息",

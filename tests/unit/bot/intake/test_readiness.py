@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.intake.health import Checks
 from bot.operations.doctor.result import Check, State, fail, warn
@@ -165,6 +166,22 @@ def test_a_wrong_clock_degrades_feishu_and_says_how_wrong_it_is(
     assert (found.ready, found.degraded) == (True, ("feishu",))
     assert f"This machine is {says} Feishu" in found.checks["feishu"]
     assert found.checks["feishu"].endswith("Next: timedatectl set-ntp true")
+
+
+def test_what_people_miss_is_logged_when_it_begins_and_when_it_is_over(checks: Checks) -> None:
+    red = fail("database", "Process 7 holds it.", "进程 7 占用。", command="kill 7")
+    states: list[list[Check]] = [[], [red], [red], []]
+    checks = replace(checks, look=lambda: states.pop(0))
+    failing: frozenset[str] = frozenset()
+    with capture_logs() as lines:
+        while states:
+            failing = checks.log_changes(failing)
+
+    assert [(line["event"], line["check"]) for line in lines] == [
+        ("health.fail", "database"),
+        ("health.over", "database"),
+    ]
+    assert lines[0]["problem"] == "Process 7 holds it. Next: kill 7"
 
 
 def test_with_everything_there_nothing_is_degraded(checks: Checks, web: Web) -> None:

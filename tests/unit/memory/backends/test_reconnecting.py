@@ -73,6 +73,7 @@ def test_the_time_of_the_last_loss_is_kept() -> None:
         ("FATAL:  remaining connection slots are reserved", "too_many_clients"),
         ("server closed the connection unexpectedly", "refused"),
         ("connection timeout expired", "silent"),
+        ("FATAL:  could not write init file: No space left on device", "disk_full"),
         ("something else", "OperationalError"),
     ],
 )
