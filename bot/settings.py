@@ -245,6 +245,9 @@ def read(**overrides: object) -> Settings:
     """What the environment says, each value by itself. Raises `SettingsError`."""
     variables = {**settings_values.environment_values(), **overrides}
     values = {name: _value_of(name, variables[name]) for name in NAMES if name in variables}
+    for name in ("openai_base_url", "embedding_base_url"):
+        if name in values:
+            values[name] = settings_values.base_of_endpoint(values[name])
     settings = Settings(**values)
     rules.require_time_zone("TIMEZONE", settings.timezone)
     rules.hours_of("PROACTIVE_HOURS", settings.proactive_hours)

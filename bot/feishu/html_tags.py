@@ -16,7 +16,7 @@ _PAIR = re.compile(
     r"(?P<text>[^<>\n]{1,2000})</(?P=tag)\s*>",
     re.IGNORECASE,
 )
-_BREAK = re.compile(r"[ \t]*<br\s{0,4}/?>(?! tags?\b)[ \t]*", re.IGNORECASE)
+_BREAK = re.compile(r"<br\s{0,4}/?>(?! tags?\b)[ \t]{0,80}", re.IGNORECASE)
 _GONE = re.compile(r"</?details(?:\s[^<>\n]{0,200})?>|<!--[^<>\n]{0,2000}-->", re.IGNORECASE)
 _CODE = re.compile(r"(`{1,8}[^`\n]{1,2000}`{1,8})")
 _HAN_BEFORE = re.compile(rf"[{HAN}，。；：、！？）”]$")
@@ -40,7 +40,8 @@ def without_html(line: str) -> list[str]:
 def _as_markdown(text: str) -> str:
     for _ in range(_DEEPEST):
         text = _PAIR.sub(_marked, text)
-    return _BREAK.sub("\n", _GONE.sub("", text.replace("&nbsp;", " ")))
+    *lines, last = _BREAK.split(_GONE.sub("", text.replace("&nbsp;", " ")))
+    return "\n".join((*(line.rstrip(" \t") for line in lines), last))
 
 
 def _marked(match: re.Match[str]) -> str:

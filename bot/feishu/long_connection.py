@@ -12,7 +12,6 @@ import base64
 import json
 import logging
 import random
-import ssl
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
@@ -22,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import certifi
 import structlog
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.connection import Connection
@@ -32,6 +30,7 @@ from bot.feishu import frames
 from bot.feishu.errors import Action, FeishuError, FeishuFailure, Unreachable, classify
 from bot.feishu.frames import CONTROL_METHOD, DATA_METHOD, Frame, FrameAssembly, MalformedFrame
 from bot.feishu.transport import ApiRequest, Transport
+from memory.certificates import trusted_certificates
 
 log = structlog.get_logger()
 _ENDPOINT = "/callback/ws/endpoint"
@@ -176,7 +175,7 @@ async def _open_socket(address: GatewayAddress) -> ClientConnection:
     try:
         return await connect(
             address.url,
-            ssl=ssl.create_default_context(cafile=certifi.where()) if secure else None,
+            ssl=trusted_certificates() if secure else None,
             compression=None,
             proxy=None,
             user_agent_header="feishu-memory-bot",

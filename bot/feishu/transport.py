@@ -27,12 +27,12 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 import aiohttp
-import certifi
 import orjson
 from yarl import URL
 
 from bot.feishu.errors import ResourceTooLarge, Unreachable
 from bot.process.concurrency import FewestTurnsQueue
+from memory.certificates import trusted_certificates
 
 CONCURRENCY = 256  # at Feishu's limits a slow Feishu needs as many
 _KEPT_S = 60.0  # people pause between questions; a new connection is a new TLS handshake
@@ -171,7 +171,7 @@ def _multipart(form: Mapping[str, str | bytes]) -> aiohttp.MultipartWriter:
 
 def _tls() -> ssl.SSLContext:
     """One context for all connections: loading the CA bundle costs 16 ms."""
-    context = ssl.create_default_context(cafile=certifi.where())
+    context = trusted_certificates()
     context.set_alpn_protocols(["http/1.1"])
     return context
 

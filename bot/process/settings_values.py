@@ -26,6 +26,7 @@ from memory.sealing import Sealer, TokenKeyInvalid
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _HOST = re.compile(r"[0-9A-Za-z._:-]+")
+_CALLS = ("/chat/completions", "/embeddings", "/models")
 _BETWEEN_NAMES = re.compile("[,;，；、]")
 _HEADER_VALUE = re.compile(r"[!-~]+")
 _PRIVATE: tuple[Network, ...] = tuple(
@@ -329,6 +330,12 @@ def value_of(value: object, kind: Any, **limits: Any) -> Any:
     except (msgspec.ValidationError, TypeError):
         must = _kind_in_words(kind, limits)
         raise InvalidValue(f"it must be {must.en}", f"必须是{must.zh}") from None
+
+
+def base_of_endpoint(url: str) -> str:
+    """The URL without the path of a call, with which many providers show it."""
+    bare = url.rstrip("/")
+    return next((bare.removesuffix(one) for one in _CALLS if bare.endswith(one)), bare)
 
 
 def _lower_names(values: Mapping[str, str | None]) -> dict[str, str]:

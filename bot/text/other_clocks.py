@@ -52,9 +52,13 @@ _ZONE = tuple(
 )
 _NUMERAL = "[初一二三四五六七八九十廿\\d]"
 _LUNAR = re.compile(
-    rf"(?:农历|阴历|旧历|农曆|陰曆)的?\s*(?:{_NUMERAL}|[正腊臘冬闰])|(?:腊|臘|正|冬)月(?:{_NUMERAL})"
+    rf"(?:农历|阴历|旧历|农曆|陰曆)的?\s{{0,3}}(?:{_NUMERAL}|[正腊臘冬闰])|(?:腊|臘|正|冬)月(?:{_NUMERAL})"
     r"|闰.{1,2}月|大年(?:初|三十|夜)|\blunar (?:calendar|month|date|new year|\d)",
     re.IGNORECASE,
+)
+_LUNAR_DAY = re.compile(
+    rf"(?:农历|阴历|旧历|农曆|陰曆)?的?\s{{0,3}}(?:[正腊臘冬]|闰?{_NUMERAL}{{1,2}})月{_NUMERAL}{{1,3}}[日号]?"
+    r"|大年(?:初[一二三四五六七八九十]|三十|夜)"
 )
 
 
@@ -70,6 +74,11 @@ def without_zones(text: str) -> str:
     for one in _ZONE:
         text = one.sub(lambda match: match[0] if _is_none(match) else " ", text)
     return text
+
+
+def without_lunar_days(text: str) -> str:
+    """The text without its days, where it names one of the lunar calendar."""
+    return _LUNAR_DAY.sub(" ", text) if names_lunar_day(text) else text
 
 
 def names_lunar_day(text: str) -> bool:

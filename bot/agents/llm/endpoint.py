@@ -29,12 +29,12 @@ from bot.agents.llm.model import (
     failure_of,
     refused_feature,
     refused_tools,
-    trusted_certificates,
 )
 from bot.agents.llm.requests import Abilities
 from bot.agents.running_turns import paused_time_limits, time_left
 from bot.process import metrics
 from bot.process.concurrency import RoundRobinQueue, chat_of_job, without_slot
+from memory.certificates import trusted_certificates
 from memory.proxies import proxy_for
 
 log = structlog.get_logger()

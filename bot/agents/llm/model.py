@@ -16,15 +16,11 @@ a real message for each rule."""
 
 from __future__ import annotations
 
-import os
 import re
-import ssl
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast, get_args
-
-import certifi
 
 from bot.agents.llm.http_responses import wished_pause_s
 from bot.agents.tool_types import NO_TOOLS, Toolbox, ToolCall, ToolOutcome
@@ -359,11 +355,3 @@ def _refused_features(words: str) -> Iterator[Feature]:
             if name in get_args(Feature):
                 yield cast("Feature", name)
     yield from (feature for pattern, feature in _PATTERNS if pattern.search(words))
-
-
-def trusted_certificates() -> ssl.SSLContext:
-    """SSL_CERT_FILE and SSL_CERT_DIR name authorities of one's own, as everywhere."""
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    return ssl.create_default_context(
-        cafile=file or (None if folder else certifi.where()), capath=folder
-    )

@@ -18,8 +18,9 @@ from bot.agents.offline.facts import fact_to_remember
 from bot.agents.offline.notes import say
 from bot.agents.offline.reminder_times import requests_for_each_time
 from bot.agents.offline.reminder_wishes import ANY_DAY, DAYS, reminder_wish
-from bot.text.languages import LANGUAGES
+from bot.text.languages import LANGUAGES, Language
 from bot.text.moments import read_moment
+from bot.text.other_clocks import without_lunar_days, without_zones
 from bot.text.times import PERIOD_PATTERN, TIME_PATTERN, read_time
 from memory.dates import named_days
 from memory.text import has_han
@@ -101,7 +102,7 @@ def _kind(text: str) -> str:
     return "agenda" if agenda_call(text) else ""
 
 
-_ASKS = ("ask-missing", "ask-clock", "ask-halves", "ask-which")
+_ASKS = ("ask-missing", "ask-clock", "ask-halves", "ask-which", "ask-zone", "ask-lunar")
 # “actually make it 3 pm”, 还是改成三点吧: said of the reminder just set or changed
 _MAKE_IT = re.compile(
     r"\W{0,9}(?:(?:no|actually|sorry|wait|hmm|oh|ok(?:ay)?|please|can you|could you|let['’]?s"
@@ -113,13 +114,14 @@ _MAKE_IT = re.compile(
     r"(?:改[成到为]|挪到|推迟到|提前到|换[成到])(?P<zh>.{1,30}?)吧?\W{0,9}",
     re.IGNORECASE,
 )
+_ANY_ZONE = "\x1e"
 _TOLD_TEXT = re.compile("“([^“”]{1,60})”")
 
 
 def completed(question: str, before: str, answer: str) -> str:
     """`question`, after the request `before` it if it only gives what the bot's `answer` to that
     asked for: “at 7 pm”, “the second one”."""
-    asked = {key for key in _ASKS for one in LANGUAGES if say(key, one) in answer}
+    asked = {key for key in _ASKS for one in LANGUAGES if _is_asked(key, one, answer)}
     if not before:
         return question
     if not asked:
@@ -127,6 +129,12 @@ def completed(question: str, before: str, answer: str) -> str:
     if "ask-which" in asked:
         return _with_choice(before, question)
     return _with_time(before, question)
+
+
+def _is_asked(key: str, language: Language, answer: str) -> bool:
+    """True if `answer` is that question, whatever zone it names."""
+    parts = say(key, language, zone=_ANY_ZONE).split(_ANY_ZONE)
+    return all(part in answer for part in parts)
 
 
 def _with_time(request: str, answer: str) -> str:
@@ -137,6 +145,9 @@ def _with_time(request: str, answer: str) -> str:
     time = read_moment(answer, ANY_DAY)
     if time.problem not in ("", "halves") or time.rest.strip(" ,.，。!！"):
         return answer
+    request = without_lunar_days(without_zones(request))
+    if PERIOD_PATTERN.search(answer):
+        request = PERIOD_PATTERN.sub(" ", request)
     day = next(named_days(request, DAYS, ANY_DAY.date()), None)
     if day and any(named_days(answer, DAYS, ANY_DAY.date())):
         request = f"{request[: day.start]} {request[day.end :]}"

@@ -173,8 +173,8 @@ def parse_argument(argument: str) -> DigestRequest:
         return DigestRequest(_PERIODS[argument])
     match = _SCHEDULE.fullmatch(argument)
     clock = read_time_alone(match["time"]) if match else None
-    if not match or not clock:
-        return DigestRequest("unclear")
+    if not match or not clock or (clock.is_midnight and not match["daily"]):
+        return DigestRequest("unclear")  # Friday at midnight: of which two nights?
     at = (clock.hour, clock.minute)
     if match["daily"] or match["weekdays"]:
         return DigestRequest("schedule", "daily" if match["daily"] else "weekdays", None, at)

@@ -19,8 +19,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-from bot.agents.llm.model import trusted_certificates
 from bot.text.languages import Sentence
+from memory.certificates import trusted_certificates
 
 TIMEOUT_S = 5.0
 

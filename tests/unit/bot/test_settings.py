@@ -55,3 +55,12 @@ def test_a_checkout_keeps_its_data_beside_itself_and_a_package_in_a_folder_of_th
     assert usual_data_dir() == Path("data")
     assert usual_data_dir(tmp_path).is_absolute()
     assert usual_data_dir(tmp_path).name == "feishu-memory-bot"
+
+
+@pytest.mark.parametrize("path", ["", "/", "/chat/completions", "/embeddings/", "/models"])
+@pytest.mark.parametrize("name", ["openai_base_url", "embedding_base_url"])
+def test_an_endpoint_is_known_by_the_address_of_any_call(
+    tmp_path: Path, name: str, path: str
+) -> None:
+    url = "https://llm.example/v1"
+    assert getattr(load(data_dir=tmp_path, **{name: url + path}), name) == url

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from bot.agents.offline.model import Situation, next_step
 from bot.agents.offline.notes import Call, Returned
-from bot.agents.offline.request_forms import requests_in
+from bot.agents.offline.reminder_wishes import reminder_wish
+from bot.agents.offline.reminders import next_reminder_step
+from bot.agents.offline.request_forms import completed, requests_in
 from bot.agents.tool_types import ToolOutcome
 from bot.features.reminders.tools import WORDING
+from bot.text.languages import Language
 from tests.support.rows import every_row
 
 NOW = "Now:\n2026-11-28 10:00 Saturday (Asia/Shanghai)"
@@ -74,3 +77,31 @@ def test_both_requests_are_carried_out_and_answered() -> None:
     assert isinstance(answer, str)
     assert "the code is 42" in answer
     assert "“change it”" in answer
+
+
+@every_row(
+    ("wanted", "time", "text", "at"),
+    [
+        ("农历八月十五上午9点提醒我打电话", "9月25日上午9点", "打电话", "2027-09-25T09:00"),
+        ("12月25日提醒我拆礼物", "早上9点", "拆礼物", "2026-12-25T09:00"),
+        ("大年初一晚上7点提醒我拜年", "2月6日晚上8点", "拜年", "2027-02-06T20:00"),
+        ("圣诞节早上9点提醒我拆礼物", "12月25日早上8点", "拆礼物", "2026-12-25T08:00"),
+        ("伦敦时间下午3点提醒我打电话", "今天晚上11点", "打电话", "2026-11-28T23:00"),
+        ("remind me tomorrow at 3pm London time to call Bob", "tomorrow at 11pm", "call Bob",
+         "2026-11-29T23:00"),
+        ("remind me at 6 pm ET to call", "Monday at 7 in the morning", "call", "2026-11-30T07:00"),
+    ],
+)  # fmt: skip
+def test_a_time_that_was_asked_about_replaces_the_one_that_was_not_understood(
+    wanted: str, time: str, text: str, at: str
+) -> None:
+    language: Language = "en" if wanted.isascii() else "zh"
+    wish = reminder_wish(wanted)
+    assert wish
+    asked = next_reminder_step(wish, [], NOW, language)
+    assert isinstance(asked, str)
+    wish = reminder_wish(completed(time, wanted, asked))
+    assert wish
+    step = next_reminder_step(wish, [], NOW, language)
+    assert isinstance(step, Call)
+    assert (step.arguments["text"], step.arguments["at"]) == (text, at)

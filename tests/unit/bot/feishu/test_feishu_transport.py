@@ -23,6 +23,12 @@ ASK = ApiRequest("POST", "/x", body={})
 QUICK = Timeouts(0.2, 0.2)
 
 
+@pytest.fixture(autouse=True)
+def usual_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def server() -> Iterator[FeishuApi]:
     with feishu_api() as api:
@@ -192,6 +198,14 @@ def test_all_connections_share_one_tls_context(tmp_path, monkeypatch):
         assert using(server.url, calls) == [200] * 3
     assert server.connections == 3
     assert len(asked) == 1
+
+
+def test_an_authority_of_ones_own_is_trusted(tmp_path, monkeypatch):
+    authority = certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    with feishu_api(tls=server_tls(authority)) as server:
+        server.answers("POST", "/x", {"code": 0})
+        assert answer(server.url).status == 200
 
 
 def test_a_certificate_of_nobody_who_is_trusted_is_refused(tmp_path):

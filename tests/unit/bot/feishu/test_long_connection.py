@@ -335,8 +335,11 @@ def test_readiness_says_when_nothing_can_come_in() -> None:
     class Connection:
         failure = "Feishu has gone silent"
 
+    class Inbox:
+        def ping(self) -> None: ...
+
     settings = load(**APP, feishu_transport="websocket", feishu_domain="http://127.0.0.1:9")
-    checks = Checks(settings, inbox=None, workers=None, connection=Connection())  # type: ignore[arg-type]
+    checks = Checks(settings, inbox=Inbox(), workers=None, connection=Connection())  # type: ignore[arg-type]
     checks._database = lambda: None  # type: ignore[method-assign]
 
     assert "gone silent" in checks.run().checks["connection"]
