@@ -58,7 +58,7 @@ def test_after_a_day_it_is_given_up() -> None:
 
 def test_what_an_operator_tries_again_has_a_day_from_then_on() -> None:
     old = job(waited_s=9 * DAY_S, retried_ms=int(NOW_S * 1000))
-    assert after_failure(old, Later("away"), NOW_S) == RunAgain(2)
+    assert after_failure(old, Later("away"), NOW_S) == RunAgain(2, reason="away")
 
 
 def test_what_a_failure_notes_is_kept_with_the_job() -> None:
