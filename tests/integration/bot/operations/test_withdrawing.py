@@ -79,7 +79,7 @@ class Platform:
 
     async def send(self, to: str, *_: Any, **__: Any) -> SentMessage:
         self.notices.append(to)
-        return SentMessage("om_notice", to, "", "", 0)
+        return SentMessage("om_notice")
 
     @property
     def comments(self) -> Platform:

@@ -43,7 +43,7 @@ class Sent:
         self._answer("in place", message_id)
 
     async def reply(self, message_id: str, *, msg_type: str, **_: Any) -> Any:
-        return SentMessage(self._answer("reply", msg_type), "oc_1", "", "", 0)
+        return SentMessage(self._answer("reply", msg_type))
 
     async def upload_file(self, name: str, data: bytes) -> str:
         return self._answer("upload", name)
