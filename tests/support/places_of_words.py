@@ -159,7 +159,7 @@ _TABLES: dict[str, tuple[str, str, str]] = {
     "public.agent_messages": (
         "drop_turn, drop_card, take_back_calls; forget_person; RETENTION_DAYS",
         "actor_name content error file tool_calls",
-        "actor_id chat_id conversation_id message_id role status tenant_key turn_id user_id",
+        "actor_id chat_id conversation_id message_id quotes role status tenant_key turn_id user_id",
     ),
     "public.agent_note_changes": (
         "take_back_notes; goes with its note",
@@ -257,7 +257,7 @@ _TABLES: dict[str, tuple[str, str, str]] = {
     "public.chat_transcript": (
         "recall_message, drop_turn, forget_in_transcript; RETENTION_DAYS",
         "author content",
-        "author_id chat_id message_id root_id tenant_key",
+        "author_id chat_id message_id quotes root_id tenant_key",
     ),
     "public.chats": (
         "RETENTION_DAYS after the bot left",
