@@ -184,6 +184,16 @@ def stale_answers(lines: Sequence[StoredMessage]) -> frozenset[int]:
     return frozenset([one.id for one in answers if changes and _repeats_old(one, changes)])
 
 
+def statements_of_people(lines: Sequence[StoredMessage], chat_id: str) -> list[Passage]:
+    """What people stated in `lines` of that chat, the question last: recalled messages are compared
+    with it."""
+    return [
+        replace(_statement(one), chat_id=chat_id)
+        for one in lines[:-1]
+        if one.role == "user" and one.message_id and not one.by_bot and stated_facts(one.content)
+    ]
+
+
 def _statement(line: StoredMessage) -> Passage:
     return _known_statement(
         line.message_id or "",
