@@ -142,7 +142,8 @@ def _statement_of(
     if value and not facts.fact_to_remember(line.text):
         whole = value if facts.is_whole(value) else _confirmed_fact(value, *after)
         text = whole or facts.statement_in(value)
-    asked = last_question if _is_reply(line.text, last_question) else ""
+    question = line.above.removesuffix("…") or last_question
+    asked = question if facts.is_question(question) and _is_reply(line.text, question) else ""
     referent = "" if whole or asked else _referent(line, told, follows)
     if not text and referent:  # “make it 4” reads as a request
         text = facts.without_stop(line.text)
@@ -180,7 +181,11 @@ def _referent(line: PromptLine, told: Sequence[Evidence], follows: Evidence | No
 
 def _is_reply(text: str, question: str) -> bool:
     """Whether `text`, said after `question`, says something only together with it."""
-    return bool(question) and bool(_ANSWERS.match(text) or _is_short_reply(text, question))
+    return bool(question) and bool(
+        _ANSWERS.match(text)
+        or _is_short_reply(text, question)
+        or (points_back(text) and facts.says_change(text))
+    )
 
 
 def _is_short_reply(text: str, question: str) -> bool:
