@@ -16,6 +16,7 @@ from bot.agents.offline.matters import (
     NEGATES,
     NO_MATTER_ZH,
     UNIT,
+    changes_what_it_follows,
     in_common,
     is_of_twin,
     lacks_subject,
@@ -167,6 +168,7 @@ def _referent(line: PromptLine, told: Sequence[Evidence], follows: Evidence | No
         if follows and (
             (goes_on and statement_kinds(line.text) and lacks_subject(line.text))
             or facts.corrected_value(line.text)
+            or changes_what_it_follows(line.text)
         ):
             return follows.whole
         return ""

@@ -138,7 +138,7 @@ def points_back(text: str) -> bool:
     value = facts.corrected_value(text)
     has_own_matter = bool(value) and facts.is_whole(value)
     return not has_own_matter and bool(
-        value or _POINTS_BACK.match(text) or _is_value_only(text) or _changes_what_it_follows(text)
+        value or _POINTS_BACK.match(text) or _is_value_only(text) or changes_what_it_follows(text)
     )
 
 
@@ -150,11 +150,12 @@ def _is_value_only(text: str) -> bool:
     return bool(values) and not any(map(str.isalpha, matter_words(rest)))
 
 
-def _changes_what_it_follows(text: str) -> bool:
+def changes_what_it_follows(text: str) -> bool:
     """昨天加到128G了: a change whose sentence has no subject."""
     stated = stated_facts(text)
     return bool(stated) and all(
-        one.changes and not (one.subject or one.personal or one.ends) for one in stated
+        one.changes and not (one.subject or one.personal or one.ends or one.relation[:3] == "by:")
+        for one in stated
     )
 
 
