@@ -21,6 +21,7 @@ from bot.agents.embeddings import (
 from bot.agents.running_turns import note_sources
 from bot.agents.tools.deps import Recall
 from bot.answering.question import Turn
+from bot.answering.window import statements_of_people
 from bot.feishu import markup
 from bot.process import metrics
 from bot.process.concurrency import compute_apart
@@ -90,7 +91,14 @@ async def recalled_passages(
     metrics.keep_for_record(recalled=[passage.turn_id for passage in earlier])
     names, now = turn.names, _asked_at(services, turn)
     tell = partial(
-        rendered_earlier, earlier, turn.context, now, names.known, names.label, turn.question
+        rendered_earlier,
+        earlier,
+        turn.context,
+        now,
+        names.known,
+        names.label,
+        turn.question,
+        window=statements_of_people(open_turn.told, turn.context.chat_id) if earlier else (),
     )
     lines = await compute_apart(tell, size_of(earlier))
     former = [
@@ -213,6 +221,7 @@ def rendered_earlier(
     names: Mapping[str, str],
     label: SpeakerLabel,
     question: str = "",
+    window: Sequence[Passage] = (),
 ) -> RenderedPassages:
     """`memory.recall.selection.render_passages`, with the at-tags of cards as names."""
 
@@ -220,5 +229,11 @@ def rendered_earlier(
         return from_card(card, names, unescape=markup.unescape)
 
     return render_passages(
-        passages, here=here, now=now, label=label, visible=visible, question=question
+        passages,
+        here=here,
+        now=now,
+        label=label,
+        visible=visible,
+        question=question,
+        window=window,
     )

@@ -128,12 +128,15 @@ def _tells_again(lines: Sequence[StoredMessage], asked: int) -> bool:
 
 def _answered_in_short(lines: Sequence[StoredMessage], key: str) -> set[int]:
     """The places where the question of that key was asked and another person's next line is a few
-    words, none of them the question's."""
+    words, or a later one replies to it, none of them the question's."""
     people = [place for place, line in enumerate(lines[:-1]) if line.role == "user"]
+    asked_at = {id: place for place in people if (id := lines[place].message_id)}
+    replies = [(asked_at.get(lines[place].replies_to or ""), place) for place in people]
+    follows = [pair for pair in pairwise(people) if len(lines[pair[1]].content) <= _SHORT_REPLY]
     return {
         asked
-        for asked, place in pairwise(people)
-        if len(lines[place].content) <= _SHORT_REPLY
+        for asked, place in (*follows, *replies)
+        if asked is not None
         and lines[asked].actor_id != lines[place].actor_id
         and _question_key(lines[asked].content) == key != ""
         and not _question_key(lines[place].content)
@@ -182,6 +185,16 @@ def stale_answers(lines: Sequence[StoredMessage]) -> frozenset[int]:
         if until in by_time
     ]
     return frozenset([one.id for one in answers if changes and _repeats_old(one, changes)])
+
+
+def statements_of_people(lines: Sequence[StoredMessage], chat_id: str) -> list[Passage]:
+    """What people stated in `lines` of that chat, the question last: recalled messages are compared
+    with it."""
+    return [
+        replace(_statement(one), chat_id=chat_id)
+        for one in lines[:-1]
+        if one.role == "user" and one.message_id and not one.by_bot and stated_facts(one.content)
+    ]
 
 
 def _statement(line: StoredMessage) -> Passage:

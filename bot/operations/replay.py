@@ -23,7 +23,7 @@ from bot.agents.specialists import load_own_specialists
 from bot.agents.tool_types import Tool
 from bot.answering.prompt_history import Scene, build_prompt
 from bot.answering.recall import NamesIn, recall_tool, rendered_earlier
-from bot.answering.window import with_heard
+from bot.answering.window import statements_of_people, with_heard
 from bot.feishu.client import FeishuClient
 from bot.listening.chat_rules import owner_instructions, rules_of
 from bot.listening.transcript import MessageRecord
@@ -195,7 +195,13 @@ async def rebuild_prompt(
     now = turn.at.astimezone(settings.zone)
     passages_found = await _recalled_passages(rpc, turn, embedder, open_turn)
     earlier = rendered_earlier(
-        passages_found, turn.context, now, names.known, names.label, turn.question
+        passages_found,
+        turn.context,
+        now,
+        names.known,
+        names.label,
+        turn.question,
+        window=statements_of_people(open_turn.told, turn.context.chat_id),
     )
     scene = Scene(
         bot_name=str(turn.record.get("bot") or "Bot"),

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
 from memory.context import estimate_tokens
 from memory.models import FormerValue
-from memory.recall.changes import changes_by_turn, replacement_times
+from memory.recall.changes import Change, changes_by_turn
 from memory.recall.passages import Passage, content_words
+from memory.recall.sentences import stated_facts
 from memory.scope import AgentMemoryContext
 from memory.text import has_han, one_line
 
@@ -274,8 +275,12 @@ def render_passages(
     label: SpeakerLabel,
     visible: Callable[[str], str],
     question: str = "",
+    window: Sequence[Passage] = (),
 ) -> RenderedPassages:
     """The passages as a block for a prompt, oldest first.
+
+    `window` are statements that the prompt shows above. What replaces one of the passages stands
+    here again, so that what was replaced is never read last.
 
     One line per message. A person's says when (in the zone of `now`), by whom, where if that is not
     the chat of `here`, and whether it comes from an imported history. The answer follows, and says
@@ -285,9 +290,12 @@ def render_passages(
     has the words of `question`. Of a value that has changed the present one is marked, and the
     others say until when they held.
     """
-    ordered_passages = sorted(passages, key=lambda passage: (passage.asked_at, passage.message_id))
+    window = _on_the_same(passages, window)
+    changes = changes_by_turn(sorted([*passages, *window], key=_passage_time))
+    newer = _replacing(passages, window, changes)
+    ordered_passages = sorted([*passages, *newer], key=_passage_time)
     words = _stems(question)
-    marks = replacement_times(ordered_passages)
+    marks = {turn_id: change.until for turn_id, change in changes.items()}
     lines: list[tuple[str, float]] = []
     for passage in ordered_passages:
         until = marks.get(passage.turn_id)
@@ -304,7 +312,35 @@ def render_passages(
             answer_head = "[you]" if until is None else f"{head} [you]"
             lines.append((f"{answer_head}: {answer_excerpt}", worth))
     text = "\n".join(text for text, _ in lines)
-    return RenderedPassages(text, tuple(worth for _, worth in lines), tuple(ordered_passages))
+    recalled = tuple(one for one in ordered_passages if one not in newer)
+    return RenderedPassages(text, tuple(worth for _, worth in lines), recalled)
+
+
+def _on_the_same(passages: Sequence[Passage], window: Sequence[Passage]) -> list[Passage]:
+    """Those of `window` that speak of what `passages` speak of, or of their author."""
+    subjects = {
+        word for one in passages for fact in stated_facts(one.question) for word in fact.subject
+    }
+    shown_ids = {one.turn_id for one in passages}
+    return [
+        one
+        for one in window
+        if one.turn_id not in shown_ids
+        and any(fact.personal or fact.subject & subjects for fact in stated_facts(one.question))
+    ]
+
+
+def _replacing(
+    passages: Sequence[Passage], window: Sequence[Passage], changes: Mapping[str, Change]
+) -> list[Passage]:
+    """Those of `window` that hold in place of one of `passages`."""
+    holding: set[str] = set()
+    for passage in passages:
+        holds = passage.turn_id
+        while holds in changes and changes[holds].until:
+            holds = changes[holds].by
+        holding.add(holds)
+    return [one for one in window if one.turn_id in holding]
 
 
 def rendered_words(passage: Passage) -> str:

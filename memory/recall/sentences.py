@@ -32,7 +32,13 @@ _SUPPOSES = re.compile(
     r"|建议|提议|希望|就好了|[我他她们](?:更|也)?想(?!到|起)",
     re.I,
 )
-_CLAUSE_END = re.compile(r"[，；;]|,(?!\d)|\ -\ | — |(?<=\w)\ (?:and|but|so|because)\ ")
+_NOT_ASKED = "".join(
+    rf"(?<!\b{word})" for word in "know check ask see sure me us as even what".split()
+)
+_CLAUSE_END = re.compile(
+    r"[，；;]|,(?!\d)|\ -\ | — |(?<=\w)\ (?:and|but|so|because)\ "
+    rf"|(?<=\w){_NOT_ASKED}\ (?=(?:if|unless|in case|provided)\ )"  # “moves to 9 May if QA agrees”
+)
 # A line is read in each turn whose window or recall holds it.
 _SHORT = 1000
 

@@ -211,6 +211,10 @@ class Played:
             "update agent_turns set created_at = created_at - %s::interval"
             " where chat_id = any (%s)", span,
         )  # fmt: skip
+        execute(
+            "update bot_private.turn_words set asked_at = asked_at - %s::interval where first_id in"
+            " (select id from agent_messages where chat_id = any (%s))", span,
+        )  # fmt: skip
         ms = [seconds * 1000, chats]
         execute(
             'update chat_transcript set "timestamp" = "timestamp" - %s where chat_id = any (%s)', ms

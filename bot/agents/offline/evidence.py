@@ -13,9 +13,13 @@ from typing import Any
 from bot.agents.offline import facts
 from bot.agents.offline.matters import (
     FIGURE,
+    NEGATES,
     NO_MATTER_ZH,
+    UNIT,
+    changes_what_it_follows,
     in_common,
     is_of_twin,
+    lacks_subject,
     matter_words,
     points_back,
     referent_place,
@@ -42,7 +46,6 @@ _PART = re.compile(
     r"|[,，]\s*(?=(?:what|when|where|who|which|how|顺便|还有|另外)\b)",
     re.IGNORECASE,
 )
-_UNIT = re.compile(rf"(?:\d|[十百千万])\s*(?![ap]m\b|[点月日号])([a-z]+|[{HAN}])")
 _OBSERVES = re.compile(
     r"\b(?:i|my|we|our|says?|reads?|shows?)\b|[我咱]|[写说量称数显]", re.IGNORECASE
 )
@@ -57,7 +60,6 @@ _HAN_CHARACTER = re.compile(rf"[{HAN}]")
 _SHORT_REPLY = 6  # Chinese characters
 _ELLIPTIC = 2  # words of a statement that names no matter of its own
 _BEGINS = 12  # characters in which a statement on a value names it
-_NEGATES = re.compile(r"\b(?:not|no|never|cannot)\b|n['’]t\b|[不没无别]", re.IGNORECASE)
 _CAME_ABOUT = re.compile(r"了(?=[，,。！!]|$)")
 _NAME = re.compile(r"\b[A-Z][a-z]+")
 _MOST = 3
@@ -66,6 +68,15 @@ _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|our)\b|[我咱]", re.IGNORECAS
 _OWNER = re.compile(  # “Bob's birthday”, not “what's” or “it's”
     r"\b(?!(?:What|Who|Where|When|How|Why|It|That|There|Here|Let|He|She|This|Which)\b)"
     r"([A-Z][a-z]+)(?:['’]s\b| ?的)"
+)
+_PRONOUN = re.compile(rf"{_POINTS.pattern}|\b(?:he|she)\b|[他她]", re.IGNORECASE)
+_ANSWERS = re.compile(
+    r"\W*(?:(?:yes|yeah|yep|no|nope|right)\b|[对是嗯没不][的啊呀了]?(?=[，,。]))", re.IGNORECASE
+)
+_IF = re.compile(
+    r"\b(?:if|in case|provided(?: that)?)\b(.{1,60}?)(?:,|\bthen\b|[.!]?$)"
+    r"|(?:如果|要是|只要|假如)(.{1,30}?)(?:的话)?(?:[，,]|就|[。！]?$)",
+    re.IGNORECASE,
 )
 _AGREES = re.compile(r"\W*\d\W*")  # “+1”
 _ONESELF = re.compile(r"\b(?:i|me|my|mine)\b|我(?!们)", re.IGNORECASE)
@@ -88,56 +99,95 @@ class Evidence:
     about: str = ""
     supposes: bool = False
 
+    @property
+    def whole(self) -> str:
+        return f"{self.about} {self.text}".strip()
+
 
 def statements(lines: Sequence[PromptLine]) -> Iterator[Evidence]:
     """What people stated, in the order of the lines. “No, it is now …” stands for the whole
     statement that the bot confirmed after it."""
-    last_question = ""
+    last_question = before = ""
     told_by_kind: dict[bool, list[Evidence]] = {True: [], False: []}  # facts kept; the window
     for place, line in enumerate(lines):
         if line.own or line.who.endswith(OTHER_BOT):
             continue
         told = told_by_kind[line.earlier]
-        if one := _statement_of(line, last_question, lines[place + 1 : place + 2], told):
+        follows = told[-1] if told and told[-1].text in before else None
+        if one := _statement_of(line, last_question, lines[place + 1 : place + 2], told, follows):
             told.append(one)
             yield one
-        last_question = line.text if facts.is_question(line.text) else ""
+        last_question = _question_with_matter(line, follows) if facts.is_question(line.text) else ""
+        before = line.text
+
+
+def _question_with_matter(line: PromptLine, follows: Evidence | None) -> str:
+    """The question, with the statement that it only points to: “is that still right?”."""
+    if word_count(line.text) > _ELLIPTIC or not _PRONOUN.search(line.text):
+        return line.text
+    return f"{line.above or (follows.whole if follows else '')} {line.text}".strip()
 
 
 def _statement_of(
-    line: PromptLine, last_question: str, after: Sequence[PromptLine], told: Sequence[Evidence]
+    line: PromptLine,
+    last_question: str,
+    after: Sequence[PromptLine],
+    told: Sequence[Evidence],
+    follows: Evidence | None,
 ) -> Evidence | None:
-    """What `line` states, if it states something. `told`: the statements before it."""
+    """What `line` states, if it states something. `told`: the statements before it; `follows`: that
+    of the line right before it."""
     text = facts.statement_in(line.text)
     value = facts.corrected_value(line.text)
     whole = ""
     if value and not facts.fact_to_remember(line.text):
         whole = value if facts.is_whole(value) else _confirmed_fact(value, *after)
         text = whole or facts.statement_in(value)
-    referent = "" if whole else _referent(line, told)
+    question = line.above.removesuffix("…") or last_question
+    asked = question if facts.is_question(question) and _is_reply(line.text, question) else ""
+    referent = "" if whole or asked else _referent(line, told, follows)
     if not text and referent:  # “make it 4” reads as a request
         text = facts.without_stop(line.text)
     if not text:
         return None
-    about = referent or (last_question if _is_short_reply(text, last_question) else "")
     only_supposes = supposes(text)
     new = not only_supposes and bool(value or referent or facts.says_change(text))
+    about = referent or asked
     return Evidence(text, line.who, line.when, new, line.is_replaced, about, only_supposes)
 
 
-def _referent(line: PromptLine, told: Sequence[Evidence]) -> str:
-    """The statement that `line` corrects, with what that one is about; "" if it corrects none."""
+def _referent(line: PromptLine, told: Sequence[Evidence], follows: Evidence | None) -> str:
+    """The statement that `line` corrects or goes on with, with what that one is about; "" if there
+    is none."""
     if not line.above:
         own = [one.who == line.who for one in told]
         place = referent_place(line.text, [one.text for one in told], own)
-        return f"{told[place].about} {told[place].text}".strip() if place >= 0 else ""
+        if place >= 0:
+            return told[place].whole
+        goes_on = follows and follows.who == line.who and not statement_kinds(follows.text)
+        if follows and (
+            (goes_on and statement_kinds(line.text) and lacks_subject(line.text))
+            or facts.corrected_value(line.text)
+            or changes_what_it_follows(line.text)
+        ):
+            return follows.whole
+        return ""
     if _AGREES.fullmatch(line.text) or not (
         points_back(line.text) or facts.says_change(line.text) or statement_kinds(line.text)
     ):
         return ""
     above = line.above.removesuffix("…")
     same = (one for one in reversed(told) if one.text in above or above in one.text)
-    return next((f"{one.about} {one.text}".strip() for one in same), above)
+    return next((one.whole for one in same), above)
+
+
+def _is_reply(text: str, question: str) -> bool:
+    """Whether `text`, said after `question`, says something only together with it."""
+    return bool(question) and bool(
+        _ANSWERS.match(text)
+        or _is_short_reply(text, question)
+        or (points_back(text) and facts.says_change(text))
+    )
 
 
 def _is_short_reply(text: str, question: str) -> bool:
@@ -164,13 +214,35 @@ def statements_answering(
 ) -> tuple[Evidence, ...]:
     """The statements that answer `question`, the newest first; none below the threshold. Of
     several questions at once each is answered. What is only supposed comes last."""
-    statement_list = list(statements)
+    statement_list = _with_conditions_met(list(statements))
     parts = list(filter(facts.is_question, _PART.split(question)))
     answers = {
         one for part in parts or [question] for one in _answering(part, statement_list, author)
     }
     newest_first = [one for one in dict.fromkeys(reversed(statement_list)) if one in answers]
     return tuple(sorted(newest_first, key=lambda one: one.supposes)[:_MOST])
+
+
+def _with_conditions_met(stated: Sequence[Evidence]) -> list[Evidence]:
+    """`stated`, in which what somebody supposed holds once the condition was stated: “the venue
+    confirmed” after “if the venue confirms, it is on 5 May”."""
+    return [
+        replace(one, supposes=False, changes=True)
+        if one.supposes and any(_meets(later, one) for later in stated[place + 1 :])
+        else one
+        for place, one in enumerate(stated)
+    ]
+
+
+def _meets(later: Evidence, supposed: Evidence) -> bool:
+    match = _IF.search(supposed.text)
+    condition = matter_words(match[1] or match[2]) if match else set()
+    return (
+        bool(condition)
+        and not later.supposes
+        and not NEGATES.search(later.text)
+        and in_common(condition, matter_words(later.text)) == condition
+    )
 
 
 def _answering(question: str, candidates: Sequence[Evidence], author: str) -> list[Evidence]:
@@ -199,7 +271,7 @@ def _answering(question: str, candidates: Sequence[Evidence], author: str) -> li
         is_change = says_new and 2 * scores[one] >= word_count(question)
         if scores[one] == best or any(
             (is_change or _bears_on(one, older, question))
-            and not is_of_twin(one.text, older.text, question)
+            and not is_of_twin(one.whole, older.whole, question)
             for older in fitting
         ):
             fitting.append(one)
@@ -244,7 +316,7 @@ def _sharedword_count(question: str, one: Evidence) -> int:
     """How many words of the question the statement has. Who speaks of themselves is a word of it,
     but not the only one unless the question points to something (“@Bob where do I get those?”)."""
     question_words, names = matter_words(question), matter_words(one.who)
-    shared_words = in_common(question_words, matter_words(f"{one.about} {one.text}"))
+    shared_words = in_common(question_words, matter_words(one.whole))
     speaks_of_self = _FIRST_PERSON.search(one.text) and (shared_words or _POINTS.search(question))
     if speaks_of_self or question_words <= names:
         shared_words |= names & question_words
@@ -295,7 +367,7 @@ def _bears_on(newer: Evidence, older: Evidence, question: str) -> bool:
     ):
         return True  # “I’m taking on-call from Priya”
     observes = _OBSERVES.search(newer.text)
-    units = set(_UNIT.findall(newer.text)).intersection(_UNIT.findall(older.text))
+    units = set(UNIT.findall(newer.text)).intersection(UNIT.findall(older.text))
     if observes and units and word_count(newer.text) <= _ELLIPTIC:
         return True
     same_kind = statement_kinds(newer.text) & statement_kinds(older.text)
@@ -303,7 +375,7 @@ def _bears_on(newer: Evidence, older: Evidence, question: str) -> bool:
 
 
 def _denies(newer: Evidence, older: Evidence) -> bool:
-    return bool(_NEGATES.search(newer.text)) != bool(_NEGATES.search(older.text))
+    return bool(NEGATES.search(newer.text)) != bool(NEGATES.search(older.text))
 
 
 def _replaces(newer: Evidence, older: Evidence, alike: bool) -> bool:

@@ -45,9 +45,9 @@ _NOT_KNOWN = re.compile(
 _WRONG = (
     r"(?:no(?! (?:more|need|longer|one|idea|problem|worries)\b)|nope|wrong|actually|correction"
     r"|(?:please )?correct (?:that|this|it)"
-    r"|sorry"
+    r"|sorry|oops"
     r"|(?:that|this)(?:'s|’s| is) (?:not right|wrong))\b"
-    r"|不对|不是(?!吗)|[打写记弄]?错了|不(?=[，,。])|[更纠]正(?:一下)?|说错了|其实(?=应?该?是)"
+    r"|不对|不是(?!吗)|[\u3400-\u9fff]{0,3}(?<![没不])错了|不(?=[，,。])|[更纠]正(?:一下)?|说错了|其实(?=应?该?是)"
     r"|实际上(?=是)"
     r"|(?=(?:it|that)(?:'s|’s| is) (?:actually|really|now)\b)"
 )
@@ -83,7 +83,7 @@ _REQUEST = re.compile(
     rf"{_POLITE}(?:find|search|show|list|tell|give|create|make|add|cancel|delete|remove"
     r"|forget|summari[sz]e|sum up|recap|digest|translate|draft|explain|book|schedule|set|update"
     r"|change|rename|open|read|look|help|stop|check|compare|calculate|share|move|put|send|ask"
-    r"|let|remind|ping|say|try|answer|repeat|start|tag|speak|reply|write|respond|append|assign"
+    r"|let(?!['’]s)|remind|ping|say|try|answer|repeat|start|tag|speak|reply|write|respond|append|assign"
     r"|mute|unmute|disconnect|snooze|undo|arrange)\b(?!\s+(?:that|it),)"
     rf"|{_POLITE}(?:drop|erase|clear|post|invite|reschedule|postpone|delay|push|switch|turn|use"
     rf"|save|keep"
@@ -236,6 +236,10 @@ def is_whole(value: str) -> bool:
     """Whether a corrected value names its matter itself: “no, our launch is on 4 March”."""
     subject, verb, _ = _parts(value)
     return bool(verb) and subject.strip().lower() not in _SAYS_NO_TOPIC
+
+
+def begins_with_verb(statement: str) -> bool:
+    return bool(_VERB.match(statement))
 
 
 def statement_with_value(statement: str, value: str) -> str:

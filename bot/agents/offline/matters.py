@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 
 from bot.agents.offline import facts
-from memory.recall.sentences import supposes
+from memory.recall.sentences import stated_facts, supposes
 from memory.recall.stated_facts import value_kinds, values_of_kinds
 from memory.text import HAN
 
@@ -36,6 +36,7 @@ _HAN_RUN = re.compile(rf"[{HAN}]{{2,}}")
 FIGURE = re.compile(
     r"\d|[一二三四五六七八九十百千万两]{2,}|[一二三四五六七八九十两](?=[点号日月元块位把箱升米])"
 )
+UNIT = re.compile(rf"(?:\d|[十百千万])\s*(?![ap]m\b|[点月日号])([a-z]+|[{HAN}])")
 _CERTAIN = frozenset(("when", "money", "percent", "place", "color", "company"))
 _BEGINNING = 5  # words of which so many letters agree are forms of one
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ing|ed|es|s|e)$")
@@ -114,7 +115,7 @@ _POINTS_BACK = re.compile(
     r"|^\W*(?:(?:sorry|sry|oops|ok(?:ay)?|oh|no|nope|wait|well|scratch that)\b[\s,.:;]*)*"
     r"(?:(?:make|scratch|keep) (?:it|that)\b|(?:it|that|this)(?:['’]s| is| was)\b|back to\b"
     r"|(?:we )?(?:stay|stick|go back|are back|['’]re back)\b)"
-    r"|^(?:(?:不对|不是|[打写记说弄]?错了|算了|[那就还])[，,\s]*)*(?:改[成为到回]|换|按|还是|是|不是)",
+    r"|^(?:(?:不对|不是|[\u3400-\u9fff]{0,3}(?<![没不])错了|算了|[那就还])[，,\s]*)*(?:改[成为到回]|换|按|还是|是|不是)",
     re.IGNORECASE,
 )
 _DENIED = re.compile(
@@ -122,6 +123,12 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _FIGURE_OR_WORD = re.compile(r"\d+(?:[:.]\d+)*|[a-z]+|[\u3400-\u9fff]", re.IGNORECASE)
+_LEADS = re.compile(
+    r"\b(?:ok(?:ay)?|fine|sure|agreed|alright|oh|sorry|no|nope|better|rather)\b|[好行吧嘛就那]",
+    re.IGNORECASE,
+)
+_NAMES_NOTHING = re.compile(r"(?:it|they|that|this)\b", re.IGNORECASE)
+NEGATES = re.compile(r"\b(?:not|no|never|cannot)\b|n['’]t\b|[不没无别]", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
 _NEAR = 2  # statements
 
@@ -130,7 +137,31 @@ def points_back(text: str) -> bool:
     """Whether `text` corrects something that it does not name."""
     value = facts.corrected_value(text)
     has_own_matter = bool(value) and facts.is_whole(value)
-    return not has_own_matter and bool(value or _POINTS_BACK.match(text))
+    return not has_own_matter and bool(
+        value or _POINTS_BACK.match(text) or _is_value_only(text) or changes_what_it_follows(text)
+    )
+
+
+def _is_value_only(text: str) -> bool:
+    """“ok, then Friday at 10:00”, 7点50吧."""
+    rest, values = _LEADS.sub(" ", text.lower()), values_of_kinds(text)
+    for _, words in values:
+        rest = rest.replace(words, " ", 1)
+    return bool(values) and not any(map(str.isalpha, matter_words(rest)))
+
+
+def changes_what_it_follows(text: str) -> bool:
+    """昨天加到128G了: a change whose sentence has no subject."""
+    stated = stated_facts(text)
+    return bool(stated) and all(
+        one.changes and not (one.subject or one.personal or one.ends or one.relation[:3] == "by:")
+        for one in stated
+    )
+
+
+def lacks_subject(text: str) -> bool:
+    """“it starts on 12 June”, 定在5月20号."""
+    return bool(_NAMES_NOTHING.match(text)) or facts.begins_with_verb(text)
 
 
 def referent_place(text: str, earlier: Sequence[str], is_own: Sequence[bool]) -> int:
@@ -140,7 +171,10 @@ def referent_place(text: str, earlier: Sequence[str], is_own: Sequence[bool]) ->
         return -1
     places = range(len(earlier) - 1, -1, -1)
     if not points_back(text):
-        return next((n for n in places[:_NEAR] if _exchanges(text, earlier[n])), -1)
+        near = places[:_NEAR]
+        return next(
+            (n for n in near if _exchanges(text, earlier[n]) or _refuses(text, earlier[n])), -1
+        )
     if text.startswith("*"):
         return next((n for n in places if is_own[n]), -1)
     denied = [_tokens(match[1] or match[2]) for match in _DENIED.finditer(text)]
@@ -154,7 +188,9 @@ def referent_place(text: str, earlier: Sequence[str], is_own: Sequence[bool]) ->
     for n in places:
         if values and values <= _value_pairs(earlier[n]):
             return n
-    return next((n for n in places[:_NEAR] if kinds & statement_kinds(earlier[n])), -1)
+    units = set(UNIT.findall(text))
+    by_unit = sorted(places[:_NEAR], key=lambda n: units.isdisjoint(UNIT.findall(earlier[n])))
+    return next((n for n in by_unit if kinds & statement_kinds(earlier[n])), -1)
 
 
 def _exchanges(text: str, earlier: str) -> bool:
@@ -165,6 +201,12 @@ def _exchanges(text: str, earlier: str) -> bool:
     first = next((n for n, one in enumerate(values) if one in before), len(values))
     others = [kind for kind, words in values[first + 1 :] if (kind, words) not in before]
     return bool(others) and values[first][0] in others
+
+
+def _refuses(text: str, earlier: str) -> bool:
+    """“Tuesday doesn't work for me” after “the review is on Tuesday at 3”."""
+    values = set(values_of_kinds(text))
+    return bool(NEGATES.search(text)) and bool(values) and values <= set(values_of_kinds(earlier))
 
 
 def _tokens(text: str) -> set[str]:
@@ -179,4 +221,4 @@ def _value_pairs(text: str) -> set[tuple[str, ...]]:
 
 def _is_of_date(pair: tuple[str, str]) -> bool:
     kinds = statement_kinds(" ".join(pair)) | statement_kinds("".join(pair))
-    return any(part[0].isdecimal() for part in pair) and "when" in kinds
+    return any(part[0].isdecimal() for part in pair) and ("when" in kinds or "点" in pair)

@@ -58,6 +58,7 @@ def test_a_later_statement_of_a_matter_replaces_the_earlier(earlier: str, later:
     ("earlier", "later"),
     [
         ("The budget is 4,300 euros", "The venue is Harbour House"),
+        ("The launch is on 2 May", "The launch has moved to 9 May if QA signs off"),
         ("The lead is Piet", "The lead is late now"),
         ("The lead is Piet", "The owner is Uma now"),
         ("My car is red", "My car insurance is Northern Star"),

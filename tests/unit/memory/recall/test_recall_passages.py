@@ -177,6 +177,30 @@ def test_the_newest_line_is_worth_most_and_the_others_their_score() -> None:
     assert read.worth == (3.0, 3.0, 2.0, 2.0, float("inf"), float("inf"))
 
 
+def test_a_statement_of_the_window_that_replaces_a_recalled_one_stands_below_it() -> None:
+    recalled = replace(PASSAGE, question="the deposit is 800 EUR", answer="")
+    newer, on_another = (
+        replace(
+            PASSAGE, turn_id=id, asked_at=f"2026-05-05T0{n}:00:00+00:00", question=text, answer=""
+        )
+        for n, id, text in (
+            (4, "om_8", "the deposit is 950 EUR now"),
+            (5, "om_9", "the rent is 700 EUR now"),
+        )
+    )
+
+    read = render_passages(
+        [recalled], here=HERE, now=NOW, label=lambda *_: "Ann", visible=str,
+        window=[newer, on_another],
+    )  # fmt: skip
+
+    assert read.text.splitlines() == [
+        "[2026-05-04 12:00 · earlier, until 2026-05-05 12:00] Ann: the deposit is 800 EUR",
+        "[2026-05-05 12:00 · current] Ann: the deposit is 950 EUR now",
+    ]
+    assert read.found == (recalled,)
+
+
 def test_of_a_long_answer_the_sentences_with_the_questions_words_are_told() -> None:
     filler = "This says nothing at all. " * 40
     answer = f"{filler}The landlord allows two cats. {filler}"
