@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from lab.doubles.lite import SupabaseLite
 from memory.backends.connections import has_sessions
-from memory.backends.pool import Pool
 from memory.backends.postgres import PostgresRpc, connection_pool
 from memory.backends.supabase import SupabaseRpc, key_of_secret
 from memory.rpc import Rpc
@@ -18,8 +17,6 @@ from memory.scope import AgentMemoryContext, Sharing
 from memory.store import MemoryStore
 from tests.support.postgres import database_name
 from tests.support.relay import Connect, Streams
-
-_TIMEOUT_S = 10.0
 
 # The functions that the running test reached through Supabase's API.
 called_over_the_api: set[str] = set()
@@ -32,7 +29,7 @@ class Backend(Protocol):
 
     @asynccontextmanager
     def rpc(
-        self, *, port: int | None = None, timeout_s: float = _TIMEOUT_S, sharing: Sharing = "chat"
+        self, *, port: int | None = None, timeout_s: float = 10.0, sharing: Sharing = "chat"
     ) -> AsyncIterator[Rpc]: ...
 
     @property
@@ -42,23 +39,15 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PostgresBackend:
-    """A direct connection; the policies hold through the role and claims of each call.
-
-    Tests share `pool`: on a new connection Postgres plans every function again. A relay, and a
-    limit of its own, get connections of their own.
-    """
+    """A direct connection; the policies hold through the role and claims of each call."""
 
     database_url: str
     socket_folder: str
-    pool: Pool | None = None
 
     @asynccontextmanager
     async def rpc(
-        self, *, port: int | None = None, timeout_s: float = _TIMEOUT_S, sharing: Sharing = "chat"
+        self, *, port: int | None = None, timeout_s: float = 10.0, sharing: Sharing = "chat"
     ) -> AsyncIterator[Rpc]:
-        if self.pool and port is None and timeout_s == _TIMEOUT_S:
-            yield PostgresRpc(self.pool, timeout_s=timeout_s, sharing=sharing)
-            return
         url = self.database_url
         if port is not None:
             url = f"postgresql://postgres@127.0.0.1:{port}/{database_name(url)}"
@@ -96,7 +85,7 @@ class SupabaseBackend:
 
     @asynccontextmanager
     async def rpc(
-        self, *, port: int | None = None, timeout_s: float = _TIMEOUT_S, sharing: Sharing = "chat"
+        self, *, port: int | None = None, timeout_s: float = 10.0, sharing: Sharing = "chat"
     ) -> AsyncIterator[Rpc]:
         rpc = _RecordedSupabaseRpc(
             f"http://127.0.0.1:{port or self.server.port}",

@@ -8,13 +8,11 @@ transport, and one call of each function that the bot calls.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from memory.backends.pool import Pool
-from memory.backends.postgres import connection_pool
 from tests.support import backends
 from tests.support.backends import Backend, PostgresBackend, SupabaseBackend
 
@@ -47,22 +45,10 @@ def route(request: pytest.FixtureRequest) -> Iterator[str]:
         assert OVER_THE_API[_test_of(request.node)] <= backends.called_over_the_api
 
 
-@pytest.fixture(scope="session")
-async def shared_pool(shared_database_url: str) -> AsyncIterator[Pool]:
-    """Connections that the tests of a run share."""
-    pool = connection_pool(shared_database_url, timeout_s=10)
-    await pool.open()
-    yield pool
-    await pool.close()
-
-
 @pytest.fixture
 def backend(request: pytest.FixtureRequest, route: str) -> Backend:
     """Where the memory lives."""
     if route == "supabase":
         return SupabaseBackend(request.getfixturevalue("supabase_lite"))
-    return PostgresBackend(
-        request.getfixturevalue("shared_database_url"),
-        request.getfixturevalue("postgres_server").socket_folder,
-        request.getfixturevalue("shared_pool"),
-    )
+    server = request.getfixturevalue("postgres_server")
+    return PostgresBackend(request.getfixturevalue("shared_database_url"), server.socket_folder)

@@ -320,8 +320,7 @@ async def test_the_edge_is_answered_from_a_loop_of_its_own(
 ) -> None:
     async def connect() -> Rpc:
         exits = AsyncExitStack()
-        own = backend.rpc(timeout_s=5.0)  # not the shared connections, which are another loop's
-        return Opened(await exits.enter_async_context(own), exits)
+        return Opened(await exits.enter_async_context(backend.rpc()), exits)
 
     button = follow_up()
     card = await show(rpc, group.turn(), button)
