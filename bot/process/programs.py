@@ -247,7 +247,10 @@ def run_fork_server() -> int:
     gc.collect()
     gc.freeze()  # what is there is touched by no collection, so it stays shared
     with socket.socket(fileno=os.dup(0)) as line, line.makefile("r", encoding="utf-8") as requests:
-        line.sendall(b"ready\n")
+        try:
+            line.sendall(b"ready\n")
+        except OSError:
+            return 0  # another one was begun while this one loaded
         for environment in requests:
             if _is_new_process(line):
                 os.environ.update(json.loads(environment))
