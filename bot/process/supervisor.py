@@ -132,12 +132,16 @@ class Supervisor:
             self._when_ready()
 
     def _start_due(self) -> None:
-        ready = {child.program.name for child in self._children.values() if child.is_ready}
         for name, at in list(self._due.items()):
             program = self._programs[name]
-            if at <= time.monotonic() and ready.issuperset(program.after):
+            if at <= time.monotonic() and self._may_start(program):
                 del self._due[name]
                 self._start(program)
+
+    def _may_start(self, program: Program) -> bool:
+        """Whether everything is ready that it starts after."""
+        ready = {child.program.name for child in self._children.values() if child.is_ready}
+        return ready.issuperset(program.after)
 
     def _start(self, program: Program, *, replaces: int = 0) -> bool:
         try:
@@ -230,18 +234,21 @@ class Supervisor:
                 self._to_replace.append(child.pid)
 
     def _replace_next(self) -> None:
-        """One after the other: the new process starts, and when it works the old one may go."""
+        """One after the other: the new process starts, and when it works the old one may go, if it
+        has not ended by itself."""
         if not self._to_replace:
             return
-        old = self._children.get(self._to_replace[0])
-        new = next((c for c in self._children.values() if old and c.replaces == old.pid), None)
+        pid = self._to_replace[0]
+        old = self._children.get(pid)
+        new = next((one for one in self._children.values() if one.replaces == pid), None)
+        if new and not new.is_ready:
+            return
         if old is None or old.leaving:
             self._to_replace.popleft()
-        elif new is None:
-            if not self._start(old.program, replaces=old.pid):
-                self._to_replace.clear()
-        elif new.is_ready:
+        elif new:
             old.leave(time.monotonic())
+        elif self._may_start(old.program) and not self._start(old.program, replaces=pid):
+            self._to_replace.clear()
 
 
 def _drain(descriptor: int) -> None:

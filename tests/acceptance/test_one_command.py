@@ -329,6 +329,17 @@ def test_sighup_replaces_every_process_and_loses_nothing(bot: OneCommand) -> Non
     assert bot.readiness()["ready"]
 
 
+def test_sighup_while_a_fork_server_loads_replaces_every_worker(bot: OneCommand) -> None:
+    before = [bot.pid(name) for name in ("worker-1", "worker-2")]
+    killed = bot.pid("fork-server")
+    os.kill(killed, signal.SIGKILL)
+    eventually(lambda: bot.pid("fork-server") != killed, what="another one")
+    bot.process.popen.send_signal(signal.SIGHUP)
+
+    eventually(lambda: not any(map(psutil.pid_exists, before)), what="new workers")
+    bot.until_answered(bot.ask())
+
+
 def test_sighup_with_settings_that_cannot_be_used_changes_nothing(bot: OneCommand) -> None:
     file = bot.folder / "specialists" / "one.md"
     before, refused_before = bot.pid("worker-1"), len(bot.logged("reload.refused"))
