@@ -394,7 +394,7 @@ class Sent:
     async def names(self, open_ids: Any) -> dict[str, str]:
         return {}
 
-    async def get_message(self, message_id: str, *, user_card_content: bool) -> list[Any]:
+    async def get_message(self, message_id: str, **_: object) -> list[Any]:
         return []
 
     async def list_messages(self, *_: object, **__: object) -> list[Any]:
