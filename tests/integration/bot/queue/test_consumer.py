@@ -306,7 +306,7 @@ async def test_a_job_that_always_takes_the_database_down_is_put_back_in_the_end(
     async with working(database_url, handle) as consumer:
         await enqueue(database_url, "m")
         await until(waits_after_all_runs, database_url, wanted=True)
-    assert runs <= 8, "it is put back after the seventh; it may have run again since"
+    assert runs < 14, "it is put back after the seventh; it may have run some times since"
 
 
 async def test_who_waits_behind_lets_the_others_of_its_lock_go_first(database_url: str) -> None:
