@@ -239,8 +239,8 @@ def test_the_focus_stays_where_it_is_while_others_write(page: Any, sandbox: Sand
     page.focus(like)
     page.keyboard.press("Enter")
     page.wait_for_selector(f".message[data-id='{asked}'] .reaction")
-    sandbox.platform.say(sandbox.people["Bob"], sandbox.group, "me")
-    page.wait_for_selector(".message:has-text('me')")
+    sandbox.platform.say(sandbox.people["Bob"], sandbox.group, "I am")
+    page.wait_for_selector(".message:has-text('I am')")
     assert page.evaluate(f"{HERE}.closest('.message').dataset.id") == asked
     assert page.evaluate(f"{HERE}.getAttribute('aria-label')") == "Like"
 
